@@ -19,24 +19,6 @@ LONGEST = 200
 """Characters of the longest opcode that is looked at; real ones have less than 60."""
 
 
-class OpcodeWork(NamedTuple):
-    """What one execution does.  ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's
-    ("warp", tensor cores). ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.
-    ``family``, mma or wgmma, and ``accumulator``, a type, are "" for CUDA cores.  ``conversion``: counters count it as
-    arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
-    confirmed the weight."""
-
-    precision: str
-    weight: float
-    per: str
-    fused: bool = False
-    family: str = ""
-    sparse: bool = False
-    accumulator: str = ""
-    conversion: bool = False
-    proven: bool = True
-
-
 def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Names and modifiers, one for each choice of alternatives."""
     words = (text.split(".") for text in texts)
@@ -44,7 +26,11 @@ def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class OpcodeRow(NamedTuple):
-    """One row: opcodes as (name, modifiers), without alternatives; ``weight`` is 0 where the shape in the name says it."""
+    """Opcodes as (name, modifiers), without alternatives, and what one execution does.  ``weight``: operations per thread's
+    instruction (CUDA cores) or per warp's (``does`` "products", tensor cores), 0 where the shape in the name says it.
+    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family`` and ``accumulator`` are
+    "" for CUDA cores; neither a report nor a GPU confirmed weights of wgmma.  ``does`` "conversion": counters count it as
+    arithmetic of this precision although it is none; its weight is 0.  ``sparse``: so its modifiers say, no row of the file."""
 
     opcodes: Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
     does: Literal["arithmetic", "products", "conversion", "nothing"] = "arithmetic"
@@ -55,6 +41,7 @@ class OpcodeRow(NamedTuple):
     family: Literal["mma", "wgmma", ""] = ""
     accumulator: Literal["fp16", "fp32", "fp64", "int32", ""] = ""
     k: tuple[int, ...] = ()
+    sparse: bool = False
 
 
 class _File(NamedTuple):
@@ -77,8 +64,8 @@ class OpcodeTable:
                 self._by_name.setdefault(name, []).append((modifiers, row))
         self._known = lru_cache(maxsize=4096)(self._look_up)
 
-    def work(self, opcode: str, compute_capability: Capability) -> OpcodeWork | None:
-        """What the opcode does; None if it does no work, or work that the table cannot weigh (`unknown` tells)."""
+    def work(self, opcode: str, compute_capability: Capability) -> OpcodeRow | None:
+        """What the opcode does, its row without opcodes; None for no work, or such as nobody can weigh (`unknown` tells)."""
         return self._known(opcode, compute_capability)[0] if len(opcode) <= LONGEST else None
 
     def unknown(self, opcode: str, compute_capability: Capability) -> bool:
@@ -90,7 +77,7 @@ class OpcodeTable:
     def _says_work(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
 
-    def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
+    def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeRow | None, bool]:
         name, *modifiers = opcode.split(".")
         for pattern, row in self._by_name.get(name, ()):
             left = _left(modifiers, pattern) if covers(row.capabilities, compute_capability) else None
@@ -99,7 +86,7 @@ class OpcodeTable:
             if row.does == "nothing":
                 return None, False
             if row.does != "products":
-                return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
+                return row._replace(opcodes=()), False
             # What is left may be a shape, where the row has no weight, and neutral modifiers.
             weight, sparse, others = row.weight, "SP" in left, [word for word in left if word not in self._neutral]
             if len(others) != (0 if weight else 1):
@@ -112,9 +99,7 @@ class OpcodeTable:
                 weight = 2.0 * 64 * n * k / 4 if known else 0.0
             elif not weight:
                 weight = 2.0 * self._shapes.get(others[0], 0)
-            proven = row.family != "wgmma"
-            work = OpcodeWork(row.precision, weight, "warp", False, row.family, sparse, row.accumulator, proven=proven)
-            return (work, False) if weight else (None, True)
+            return (row._replace(opcodes=(), weight=weight, sparse=sparse), False) if weight else (None, True)
         return None, self._says_work(name)
 
 

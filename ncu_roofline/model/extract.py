@@ -67,7 +67,7 @@ def _metric_names(spec: Spec, instructions: InstructionSpec | None) -> frozenset
     bindings = [binding for owner in owners for binding in owner.bindings]
     names = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
     if instructions:
-        sums = [formula for kind in instructions.kinds for formula in kind.formulas()]
+        sums = [way.counters for kind in instructions.kinds for way in (*kind.instructions, *kind.transactions)]
         lanes, issue = (WeightedSum.of({name: 1.0}) for name in (instructions.lanes, instructions.issue_counter))
         names |= spellings([*sums, lanes], [issue]) | {f"{instructions.lanes_per_instruction}.ratio"}
     return frozenset((*names, *REPLAY_METRICS, THREADS, WARPS, _DEVICE, MAJOR, MINOR, *load_units().metrics()))

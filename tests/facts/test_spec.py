@@ -347,7 +347,8 @@ def test_the_instruction_roofline_and_the_rule_on_access_patterns() -> None:
     assert spec.kinds[0].id == "inst"
     assert all(bool(kind.level) == bool(kind.transactions) for kind in spec.kinds)
     assert {wall.kind for wall in spec.walls} <= {kind.id for kind in spec.kinds}
-    known = {counter for kind in spec.kinds for one in kind.formulas() for counter in one.counters()}
+    ways = [way for kind in spec.kinds for way in (*kind.instructions, *kind.transactions)]
+    known = {counter for way in ways for counter in way.counters.counters()}
     rules = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules"
     text = (rules / "access_pattern.py.j2").read_text(encoding="utf-8")
     (pairs,) = re.findall(r"COUNTERS = \((.*?)\n\)", text, re.DOTALL)
