@@ -17,7 +17,6 @@ from string import Formatter
 import pytest
 
 import ncu_roofline
-from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
 from ncu_roofline.chips.fields import (
     ANY_MINOR,
@@ -55,12 +54,8 @@ def test_the_specification_as_it_is_read() -> None:
     assert pickle.loads(pickle.dumps(SPEC)) == SPEC  # on the way to another process
     assert {a.compute_capability for a in SPEC.architectures} >= set(CAPABILITIES)
     assert SPEC.architecture((9, 0)).name == "Hopper"
-    assert SPEC.architecture((6, 0)) is None
     assert [p.id for p in SPEC.precisions[:3]] == ["fp64", "fp32", "fp16"]
     assert [level.id for level in SPEC.levels] == ["l1", "shared", "l2", "dram", "system"]
-    for unknown in (lambda: SPEC.precision("fp99"), lambda: SPEC.level("l9"), lambda: SPEC.collect((7, 0), ["fp99"], [])):
-        with pytest.raises(KeyError):
-            unknown()
     assert list(expand("a__b")) == ["a__b"]
     assert list(expand("a__{b,c}_d{,_e}")) == ["a__b_d", "a__b_d_e", "a__c_d", "a__c_d_e"]
 
@@ -210,7 +205,6 @@ def test_wrong_files_are_refused_by_name_and_key(tmp_path: Path) -> None:
             read_spec(tmp_path)
         assert expected in str(caught.value)
         assert f"{folder}/zz-{path.name}" in str(caught.value)
-        assert isinstance(caught.value, (RooflineError, ValueError))
         Path(target).unlink()
     (tmp_path / "levels" / "zz.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match=r"levels/zz\.toml"):
@@ -290,10 +284,9 @@ def test_architectures_and_ranges() -> None:
         assert one.costly <= {binding.clock for level in SPEC.levels for binding in level.bindings}
         assert all(re.fullmatch("#[0-9A-F]{6}", hue) for item in (*SPEC.levels, *SPEC.precisions) for hue in item.color)
         for gpu in one.gpus:  # 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1, 8 TB/s of a B200 7.67 by its bus
-            rate = gpu.sm_count * one.peaks["fp32.fma"] * gpu.core_clock / 1e12
-            assert (gpu.id, rate) == (gpu.id, pytest.approx(gpu.fp32_tflops, rel=0.02))
-            moved = gpu.memory_clock * gpu.bus_bits / 4  # two words a cycle
-            assert (gpu.id, moved) == (gpu.id, pytest.approx(gpu.dram, rel=0.05))
+            rate = gpu.sm_count * one.peaks["fp32.fma"] * gpu.core_clock
+            assert rate == pytest.approx(gpu.fp32_tflops * 1e12, rel=0.02), gpu.id
+            assert gpu.memory_clock * gpu.bus_bits / 4 == pytest.approx(gpu.dram, rel=0.05), gpu.id  # two words a cycle
     chips = {one.compute_capability for one in SPEC.architectures}
     majors = {(major, ANY_MINOR) for major, _ in chips}
 
@@ -311,8 +304,7 @@ def test_architectures_and_ranges() -> None:
             assert set(ends) <= chips | majors | {LAST}, path
         for table in stated("counters", toml(path)):
             names = [name for pattern in table for name in expand(pattern)]
-            assert names, path
-            assert len(set(names)) == len(names), path
+            assert len(set(names)) == len(names) > 0, path
             assert all(re.fullmatch(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*", name) for name in names), path
 
 
@@ -347,7 +339,7 @@ def test_the_instruction_roofline_and_the_rule_on_access_patterns() -> None:
     assert spec.kinds[0].id == "inst"
     assert all(bool(kind.level) == bool(kind.transactions) for kind in spec.kinds)
     assert {wall.kind for wall in spec.walls} <= {kind.id for kind in spec.kinds}
-    ways = [way for kind in spec.kinds for way in (*kind.instructions, *kind.transactions)]
+    ways = (way for kind in spec.kinds for way in (*kind.instructions, *kind.transactions))
     known = {counter for way in ways for counter in way.counters.counters()}
     rules = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules"
     text = (rules / "access_pattern.py.j2").read_text(encoding="utf-8")
