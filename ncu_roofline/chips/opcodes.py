@@ -115,12 +115,8 @@ def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
 
 
 @cache
-def load_opcodes() -> OpcodeTable:
-    return read_opcodes(DATA)
-
-
-def read_opcodes(folder: Path) -> OpcodeTable:
-    """Read the file in a folder of data files; `SpecError` names the key of the first mistake."""
+def load_opcodes(folder: Path = DATA) -> OpcodeTable:
+    """The file in a folder of data files, read once; `SpecError` names the key of the first mistake."""
     return OpcodeTable(read(folder / "opcodes.toml", _File))
 
 
