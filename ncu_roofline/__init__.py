@@ -68,15 +68,8 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
 
         found = getattr(importlib.import_module(f"ncu_roofline.{_HOMES[name]}"), name)
         if _HOMES[name].startswith(("model", "analyses.")):
-
-            def shown(by: str) -> Any:
-                return staticmethod(
-                    lambda result: getattr(importlib.import_module("ncu_roofline.analyses.notebook"), by)(result)
-                )
-
             displayed = importlib.import_module("ncu_roofline.model.roofline").Displayed
-            displayed.html, displayed.said = shown("notebook_html"), shown("said")
-            displayed.drawn = staticmethod(importlib.import_module("ncu_roofline.analyses").figure_of)
+            displayed.shown_by = staticmethod(lambda: importlib.import_module("ncu_roofline.analyses.notebook"))
         globals()[name] = found  # next time Python finds it without asking
         return found
 

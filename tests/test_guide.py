@@ -17,7 +17,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.formulas import covers, twin
+from ncu_roofline.chips.formulas import twin
 from ncu_roofline.chips.ncu import braced
 from ncu_roofline.chips.spec import Binding, Level, Precision
 from ncu_roofline.cli import COMMANDS, main
@@ -42,10 +42,10 @@ def shown(counted: WeightedSum) -> str:
     return " + ".join(parts)
 
 
-def runs(bindings: Iterable[Binding]) -> str:
+def runs(one: Level | Precision, bindings: Iterable[Binding]) -> str:
     """The compute capabilities that any of the bindings is for: 7.0, 7.5-8.6."""
-    known = [a.compute_capability for a in load_spec().architectures]
-    places = [place for place, chip in enumerate(known) if any(covers(binding.capabilities, chip) for binding in bindings)]
+    known, bindings = [a.compute_capability for a in load_spec().architectures], set(bindings)
+    places = [place for place, chip in enumerate(known) if not bindings.isdisjoint(load_spec().bindings(one, chip))]
     found = []
     for _, together in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):
         ends = [known[place] for _, place in together]
@@ -61,7 +61,7 @@ def ways(one: Level | Precision) -> list[str]:
         others = {twin(name) for name in binding.counters.counters()}
         if binding.source != "embedded" and not any(f"`{name}`" in line[0] for line in lines for name in others if name):
             lines.setdefault((shown(binding.counters), binding.note), []).append(binding)
-    return [f"| {one.label} | {runs(found)} | {sums} | {note} |" for (sums, note), found in lines.items()]
+    return [f"| {one.label} | {runs(one, found)} | {sums} | {note} |" for (sums, note), found in lines.items()]
 
 
 def table() -> str:

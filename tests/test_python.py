@@ -25,7 +25,7 @@ from ncu_roofline import read_ceilings, read_report, render, roofline
 from ncu_roofline.analyses import ANALYSES, OPTIONS
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.roofline import Displayed, _undrawn
+from ncu_roofline.model.roofline import Displayed, _alone
 from tests.cli.command import Command
 from tests.factory import V100, complete, kernel, report
 
@@ -157,13 +157,13 @@ def test_pictures_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong, reason in ((ncu_roofline.ranks(GPP), "no picture"), (ncu_roofline.source_roofline(SMOOTH), "more than one")):
         with pytest.raises(TypeError, match=reason):
             wrong.plot(axes)
-    monkeypatch.setattr(Displayed, "drawn", _undrawn)  # as where nobody asked the package for anything
+    monkeypatch.setattr(Displayed, "shown_by", _alone)  # as where nobody asked the package for anything
     with pytest.raises(TypeError, match="with a function of ncu_roofline itself"):
         found.figure()
     assert all(found.points[a].equals(found.points[b]) for a, b in (("arithmetic_intensity", "intensity"), ("flops", "work")))
     assert b"arithmetic_intensity" not in render(found, "csv")
     assert {"points", "roofs", "kernels", "figure", "plot"} <= {*dir(found)}
-    assert not {"asked", "said", "glance", "html", "point_columns"} & {*dir(found)}
+    assert not {"asked", "glance", "shown_by", "point_columns"} & {*dir(found)}
     assert dir(ncu_roofline) == sorted(ncu_roofline.__all__)
 
 

@@ -128,7 +128,7 @@ def _built(every: Measurements, files: Sequence[Ceilings], clock: str, by: str, 
             for name, roof in roofs.bandwidth().items()
             if name in mine.traffic
         }
-        made = points_table(mine, grouping, spec, roofs.compute(), bandwidth, select, levels)
+        made = points_table(mine, grouping, spec, roofs.compute(), bandwidth, select)
         tables += made
         # With the share of the lanes that had a true predicate, over the launches of which it is known.
         working, warp = m.instructions.get(LANES, Quantity.missing(len(m))).values, counted.warp

@@ -7,11 +7,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncu_roofline.chips.opcodes import OpcodeTable, OpcodeWork, kind_of, load_opcodes
+    from ncu_roofline.chips.opcodes import OpcodeRow, OpcodeTable, kind_of, load_opcodes
     from ncu_roofline.chips.spec import Architecture, Binding, Gpu, Level, Precision, Spec, load_spec, read_spec
     from ncu_roofline.chips.tables import InstructionSpec, load_instructions, load_stalls, load_units
 
-__all__ = ["Architecture", "Binding", "Gpu", "InstructionSpec", "Level", "OpcodeTable", "OpcodeWork", "Precision", "Spec"]
+__all__ = ["Architecture", "Binding", "Gpu", "InstructionSpec", "Level", "OpcodeRow", "OpcodeTable", "Precision", "Spec"]
 __all__ += ["kind_of", "load_instructions", "load_opcodes", "load_spec", "load_stalls", "load_units", "read_spec"]
 
 

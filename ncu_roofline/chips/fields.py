@@ -125,10 +125,6 @@ def ranges(text: str) -> tuple[tuple[Capability, Capability], ...]:
         end = last or ("" if dash else first)
         if end:
             until = (capability(end.replace(".x", ".0"))[0], ANY_MINOR) if end.endswith(".x") else capability(end)
-        if since > until:
-            raise ValueError(f"{part}: since is later than until")
-        if found and since <= found[-1][1]:
-            raise ValueError(f"{part}: ranges overlap or are not in order")
         found.append((since, until))
     return tuple(found)
 
@@ -144,16 +140,7 @@ def _releases(text: str) -> tuple[Release, Release]:
 
 
 def _weights(stated: Mapping[str, float]) -> WeightedSum:
-    terms = [(name, weight) for pattern, weight in stated.items() for name in expand(pattern)]
-    names = [name for name, _ in terms]
-    for name in names:
-        if not re.fullmatch(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*", name):
-            raise ValueError(f"{name!r} is no name of a counter without suffix")
-        if names.count(name) > 1:
-            raise ValueError(f"names {name} twice")
-    if not terms:
-        raise ValueError("must name at least one counter")
-    return WeightedSum(terms)
+    return WeightedSum((name, weight) for pattern, weight in stated.items() for name in expand(pattern))
 
 
 # What a data file states as text or table, for the fields of records.
@@ -162,7 +149,12 @@ Ranges = Annotated[tuple[tuple[Capability, Capability], ...], Stated(str, ranges
 """Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 10.x, 12.0-"``."""
 Releases = Annotated[tuple[Release, Release], Stated(str, _releases)]
 """Releases of Nsight Compute, both included: ``"2021.3-2022.4"``, ``"2024.1-"`` or ``"2023.2"``."""
-Weights = Annotated[WeightedSum, Stated(dict[str, float], _weights)]
+Weights = Annotated[
+    WeightedSum,
+    Stated(
+        dict[str, float], lambda stated: WeightedSum((name, weight) for one, weight in stated.items() for name in expand(one))
+    ),
+]
 """A weighted sum, from ``{ counter pattern = weight }``; braces in a pattern are expanded."""
 Expanded = Annotated[tuple[str, ...], Stated(str, lambda pattern: tuple(expand(pattern)))]
 """Names, from one pattern with braces."""

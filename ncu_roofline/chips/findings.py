@@ -10,11 +10,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.chips.source_counters import ALL_HIT, BUSY, HIT_RATES, LAUNCHED, SECTOR, WARP, WORKING
+from ncu_roofline.chips.source_counters import (
+    ACCESSES,
+    ALL_HIT,
+    ARITHMETIC,
+    BUSY,
+    HIT_RATES,
+    INDEXING,
+    KINDS,
+    LAUNCHED,
+    LIMITS,
+    SECTOR,
+    SLOW,
+    WARP,
+    WORKING,
+)
 from ncu_roofline.chips.verdict import FEW_WAVES, LATENCY, REACHED, SHORT_LAUNCH, as_percent, in_words
 
 # Below this share of what a finding is about it is not told: a few percent are within what counts and samples scatter.
@@ -55,54 +69,11 @@ PRESENT = 0.01
 MANY_WARPS = 0.75
 # Instructions of 16 bytes that fit into the cache nearest to the scheduler: 12 KiB (Jia et al. 2018, of Volta).
 NEAR_CODE = 768
-# Instructions by the word that tells that there are any.
-KINDS = (
-    ("shared", ("ATOMS", "LDS", "LDSM", "STS", "STSM")),
-    ("shuffles", ("SHFL",)),
-    ("special", ("MUFU",)),
-    ("conversions", ("F2F", "F2I", "FRND", "I2F", "I2I")),
-    ("indices", ("S2R", "S2UR")),
-    ("copies", ("LDGSTS",)),
-)
-# Those by which a lane may move up to 16 bytes at once, and does where this modifier says so.
-ACCESSES = (
-    ("narrow", ("LD", "LDG", "LDL", "ST", "STG", "STL")),
-    ("narrow_stores", ("ST", "STG", "STL")),
-    ("narrow_shared", ("LDS", "STS")),
-)
 WIDEST = "128"
-# What answers after tens of cycles, as a sentence calls it.
-SLOW = (
-    ("shared", "accesses to shared memory"),
-    ("shuffles", "shuffles"),
-    ("special", "MUFU instructions (reciprocals, roots, exp, sin)"),
-    ("conversions", "conversions"),
-    ("indices", "reads of threadIdx and blockIdx"),
-)
 FILLED = ("dram", "warps", "warps_possible")
-# Blocks that an SM has room for by what they need, as a sentence calls that.
-LIMITS = (
-    ("limit_registers", "registers"),
-    ("limit_shared", "shared memory"),
-    ("limit_blocks", "the size of blocks"),
-    ("limit_warps", "the size of blocks"),
-)
-
-# Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
-ARITHMETIC = (
-    ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
-    ("FP32", ("FADD", "FADD32I"), ("FMUL", "FMUL32I"), ("FFMA", "FFMA32I"), 1),
-    ("packed FP32", ("FADD2",), ("FMUL2",), ("FFMA2",), 2),
-    ("FP16", ("HADD2", "HADD2_32I"), ("HMUL2", "HMUL2_32I"), ("HFMA2", "HFMA2_32I"), 2),
-)
 # Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
 SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
 DIVIDING = ("I2F", "F2I", "MUFU")
-# What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
-INDEXING = (
-    *("IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "ISCADD", "ISETP", "LEA", "SHF", "SHL", "VIADD"),
-    *("UIADD3", "UIMAD", "UISETP", "ULEA", "USHF"),
-)
 
 # The instructions of a kernel, by row: ``names`` of opcodes without modifiers, ``kinds`` ("" not known), ``lines`` that they
 # are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
@@ -193,16 +164,15 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
     in which it has most.  Code without lines is taken loop by loop."""
     if not amounts or not sum(amounts.values()) >= least:
         return []
-    code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
+    code, sums = launch.code(), OrderedDict()  # type: Any, dict[Any, float]
     # Of these kinds, or of a kind that nobody knows.
     chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
     rows = sorted([row for row in chosen if code.loops[row] is not None])
     for row in rows:
         key = (code.lines[row], code.loops[row])
-        order += [key] if key not in sums else []
         sums[key] = sums.get(key, 0.0) + amounts[row]
     home: dict[Any, Any] = {}
-    for line, loop in order:
+    for line, loop in sums:
         if line not in home or sums[line, loop] >= sums[line, home[line]]:
             home[line] = loop
     members: dict[Any, list[Any]] = {}
@@ -214,12 +184,11 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
 
 def site_of(code: Any, rows: Sequence[Any], amounts: Mapping[Any, float]) -> Any:
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
-    by_line, order, kept, amount = {}, [], [], 0.0  # type: dict[Any, float], list[Any], list[Any], float
+    by_line, kept, amount = OrderedDict(), [], 0.0  # type: dict[Any, float], list[Any], float
     for row in rows:
-        order += [code.lines[row]] if code.lines[row] not in by_line else []
         by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
     whole = sum(by_line.values())
-    for line in sorted(order, key=lambda line: -by_line[line]):
+    for line in sorted(by_line, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
         kept.append(line)

@@ -19,39 +19,18 @@ LONGEST = 200
 """Characters of the longest opcode that is looked at; real ones have less than 60."""
 
 
-class OpcodeWork(NamedTuple):
-    """What one execution does.  ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's
-    ("warp", tensor cores). ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.
-    ``family``, mma or wgmma, and ``accumulator``, a type, are "" for CUDA cores.  ``conversion``: counters count it as
-    arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
-    confirmed the weight."""
-
-    precision: str
-    weight: float
-    per: str
-    fused: bool = False
-    family: str = ""
-    sparse: bool = False
-    accumulator: str = ""
-    conversion: bool = False
-    proven: bool = True
-
-
 def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Names and modifiers, one for each choice of alternatives."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for text in texts:
-        if not re.fullmatch(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*", text):
-            raise ValueError(f"{text!r} is no opcode with modifiers")
-        name, *modifiers = text.split(".")
-        found += ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
-    if not found:
-        raise ValueError("must name at least one opcode")
-    return tuple(found)
+    words = (text.split(".") for text in texts)
+    return tuple((name, chosen) for name, *rest in words for chosen in product(*(word.split("|") for word in rest)))
 
 
 class OpcodeRow(NamedTuple):
-    """One row: opcodes as (name, modifiers), without alternatives; ``weight`` is 0 where the shape in the name says it."""
+    """Opcodes as (name, modifiers), without alternatives, and what one execution does.  ``weight``: operations per thread's
+    instruction (CUDA cores) or per warp's (``does`` "products", tensor cores), 0 where the shape in the name says it.
+    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family`` and ``accumulator`` are
+    "" for CUDA cores; neither a report nor a GPU confirmed weights of wgmma.  ``does`` "conversion": counters count it as
+    arithmetic of this precision although it is none; its weight is 0.  ``sparse``: so its modifiers say, no row of the file."""
 
     opcodes: Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
     does: Literal["arithmetic", "products", "conversion", "nothing"] = "arithmetic"
@@ -62,6 +41,7 @@ class OpcodeRow(NamedTuple):
     family: Literal["mma", "wgmma", ""] = ""
     accumulator: Literal["fp16", "fp32", "fp64", "int32", ""] = ""
     k: tuple[int, ...] = ()
+    sparse: bool = False
 
 
 class _File(NamedTuple):
@@ -84,8 +64,8 @@ class OpcodeTable:
                 self._by_name.setdefault(name, []).append((modifiers, row))
         self._known = lru_cache(maxsize=4096)(self._look_up)
 
-    def work(self, opcode: str, compute_capability: Capability) -> OpcodeWork | None:
-        """What the opcode does; None if it does no work, or work that the table cannot weigh (`unknown` tells)."""
+    def work(self, opcode: str, compute_capability: Capability) -> OpcodeRow | None:
+        """What the opcode does, its row without opcodes; None for no work, or such as nobody can weigh (`unknown` tells)."""
         return self._known(opcode, compute_capability)[0] if len(opcode) <= LONGEST else None
 
     def unknown(self, opcode: str, compute_capability: Capability) -> bool:
@@ -97,7 +77,7 @@ class OpcodeTable:
     def _says_work(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
 
-    def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
+    def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeRow | None, bool]:
         name, *modifiers = opcode.split(".")
         for pattern, row in self._by_name.get(name, ()):
             left = _left(modifiers, pattern) if covers(row.capabilities, compute_capability) else None
@@ -106,7 +86,7 @@ class OpcodeTable:
             if row.does == "nothing":
                 return None, False
             if row.does != "products":
-                return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
+                return row._replace(opcodes=()), False
             # What is left may be a shape, where the row has no weight, and neutral modifiers.
             weight, sparse, others = row.weight, "SP" in left, [word for word in left if word not in self._neutral]
             if len(others) != (0 if weight else 1):
@@ -119,9 +99,7 @@ class OpcodeTable:
                 weight = 2.0 * 64 * n * k / 4 if known else 0.0
             elif not weight:
                 weight = 2.0 * self._shapes.get(others[0], 0)
-            proven = row.family != "wgmma"
-            work = OpcodeWork(row.precision, weight, "warp", False, row.family, sparse, row.accumulator, proven=proven)
-            return (work, False) if weight else (None, True)
+            return (row._replace(opcodes=(), weight=weight, sparse=sparse), False) if weight else (None, True)
         return None, self._says_work(name)
 
 
@@ -137,12 +115,8 @@ def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
 
 
 @cache
-def load_opcodes() -> OpcodeTable:
-    return read_opcodes(DATA)
-
-
-def read_opcodes(folder: Path) -> OpcodeTable:
-    """Read the file in a folder of data files; `SpecError` names the key of the first mistake."""
+def load_opcodes(folder: Path = DATA) -> OpcodeTable:
+    """The file in a folder of data files, read once; `SpecError` names the key of the first mistake."""
     return OpcodeTable(read(folder / "opcodes.toml", _File))
 
 

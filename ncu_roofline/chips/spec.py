@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,20 +17,11 @@ from ncu_roofline.chips.formulas import board_rule, covers, fused_of
 # which readers with any colour vision tell apart, darkened until every hue has a contrast of 3 to 1 on white, as graphics need.
 
 
-def _hue(text: str) -> str:
-    if not re.fullmatch("#[0-9A-F]{6}", text):
-        raise ValueError(f"must be like #0072B2, not {text!r}")
-    return text
-
-
-Hue = Annotated[str, Stated(str, _hue)]
-
-
 class Color(NamedTuple):
     """A hue as ``#RRGGBB`` on light ground, and lightened for dark ground (or for what is measured, beside theory)."""
 
-    light: Hue
-    dark: Hue
+    light: str
+    dark: str
 
 
 WALL, TENSOR = Color("#8A6D00", "#E6B800"), Color("#9966FF", "#CDB8FF")
@@ -39,8 +29,6 @@ PLAIN = Color("#6B6B6B", "#A8A8A8")  # of what has no hue of its own: roofs with
 SPARE = (WALL, PLAIN, TENSOR)  # for levels that no file describes, such as another machine's L3
 GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")  # what got faster and slower, which words say as well
 
-ROUNDED = 0.02  # how far what vendors print is from SMs x clock: 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1
-_BUS_ROUNDED = 0.05  # 8 TB/s of a B200 are 7.67 by its bus
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
 ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
@@ -66,7 +54,7 @@ class Gpu:
     """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.  ``names``: parts of the name that the
     driver reports, the first is what board rules see; ``sm_count`` tells apart cards of like names.  Clocks in Hz: those
     behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S use two), and the memory's as
-    the driver reports it: two bits per pin and cycle.  ``fp32_tflops``: as the vendor prints it, which SMs and clock must give.
+    the driver reports it: two bits per pin and cycle.  ``fp32_tflops``: as the vendor prints it, nearly SMs x clock.
     ``dram``: bandwidth as the vendor prints it, B/s.  ``l2_slices``: 0 where unknown."""
 
     id: str
@@ -182,13 +170,6 @@ class Binding:
         return fields.WeightedSum(fused_of(self.counters)) or None
 
 
-def _roofs(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        if name not in ROOF_FACTORS:
-            raise ValueError(f"{name!r} is none of {', '.join(ROOF_FACTORS)}")
-    return names
-
-
 @dataclass(frozen=True)
 class Precision:
     """A kind of arithmetic.  ``on_request``: it is drawn where it is asked for by name, limits a launch by its verdict, or is
@@ -207,7 +188,7 @@ class Precision:
     unit: Annotated[str, Stated(Literal["flop", "op"], str)]
     order: int
     bindings: tuple[Binding, ...] = ()
-    roofs: Annotated[tuple[str, ...], Stated(tuple[str, ...], _roofs)] = ()
+    roofs: tuple[str, ...] = ()
     part_of: str = ""
     disjoint: bool = False
     pipes: Mapping[str, fields.Ranges] = field(default_factory=dict, hash=False)
@@ -380,15 +361,12 @@ class Spec:
         """The level of an id; KeyError if there is none."""
         return {one.id: one for one in self.levels}[level_id]
 
-    @staticmethod
-    def bindings(item: Precision | Level, compute_capability: fields.Capability) -> tuple[Binding, ...]:
-        """The bindings that apply to a compute capability, best first."""
-        return tuple(binding for binding in item.bindings if covers(binding.capabilities, compute_capability))
-
-    def summands(self, used: Mapping[str, Binding]) -> tuple[str, ...]:
-        """Of the precisions counted (id -> binding used), those whose work may be added without counting any twice."""
-        included = {contained for binding in used.values() for contained in binding.includes}
-        return tuple(p.id for p in self.precisions if p.adds and p.id in used and p.id not in included)
+    def bindings(self, item: Precision | Level, compute_capability: fields.Capability) -> tuple[Binding, ...]:
+        """The bindings that apply to a compute capability, best first; an unknown one lacks what the chip before it does."""
+        before = [one for one in self.architectures if one.compute_capability <= compute_capability]
+        lacking = bool(before) and item.id in before[-1].lacks
+        ways = (way for way in item.bindings if way.lacking == lacking)
+        return tuple(way for way in ways if covers(way.capabilities, compute_capability))
 
     def collect(
         self, compute_capability: fields.Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
@@ -408,68 +386,24 @@ class Spec:
         return tuple(dict.fromkeys(names))
 
 
-def _architecture(path: Path) -> Architecture:
-    """One, with no board whose SMs and clock don't give what its vendor prints, nor its bus about its bandwidth."""
-    chip: Architecture = fields.read(path, Architecture)
-    for gpu in chip.gpus:
-        found = gpu.sm_count * chip.peaks.get("fp32", math.nan) * gpu.core_clock / 1e12
-        moved, dram = gpu.memory_clock * gpu.bus_bits / 4e9, gpu.dram / 1e9  # two words a cycle
-        for what, gives, unit, key, said, within in (
-            ("SMs, its clock and peaks.fp32", found, "TFLOP/s", "fp32_tflops", gpu.fp32_tflops, ROUNDED),
-            ("memory clock and bus", moved, "GB/s", "dram", dram, _BUS_ROUNDED),
-        ):
-            if not abs(gives / said - 1) <= within:
-                reason = f"{gpu.id}: its {what} give {gives:.4g} {unit}, {key} says {said:g}"
-                place = f"architectures/{path.name}"
-                raise fields.SpecError("Cannot use the specification file", place, reason, "Correct the row of this board.")
-    return chip
-
-
 @cache
 def load_spec() -> Spec:
     return read_spec(fields.DATA)
 
 
 def read_spec(folder: Path) -> Spec:
-    """Read the three folders of data files.  `SpecError` names file and key of the first mistake; whether the files agree with
-    each other is for the tests."""
+    """Read the three folders of data files.  `SpecError` names file and key of the first mistake; whether what they say is true
+    and agrees with each other is for the tests."""
 
     def every(kind: str, form: Any) -> list[Any]:
         return [fields.read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
 
-    chips = sorted(map(_architecture, (folder / "architectures").glob("*.toml")), key=lambda one: one.compute_capability)
-    lacks = {one.compute_capability: one.lacks for one in chips}
-
-    def there(stated: fields.Ranges, level: str = "", *, lacking: bool = False) -> fields.Ranges:
-        """Between chips that there are, without those that lack ``level``, or ``lacking`` these alone; an open end stays."""
-        found: list[tuple[fields.Capability, fields.Capability]] = []
-        for since, until in stated:
-            before = False
-            for chip, without in lacks.items():
-                inside = since <= chip <= until and (level in without) == lacking
-                if inside:
-                    found[-1:] = [(found[-1][0], chip)] if before else [*found[-1:], (chip, chip)]
-                before = inside
-            if until == fields.LAST and before:
-                found[-1] = found[-1][0], fields.LAST
-        return tuple(found)
-
-    precisions: list[Precision] = []
+    chips = sorted(every("architectures", Architecture), key=lambda one: one.compute_capability)
     files = every("precisions", dict[str, tuple[Precision, ...]])
-    for one in (one for file in files for group in file.values() for one in group):
-        bindings = tuple(replace(way, capabilities=there(way.capabilities)) for way in one.bindings)
-        pipes = {name: there(stated) for name, stated in one.pipes.items()}
-        precisions.append(replace(one, bindings=bindings, pipes=pipes))
+    precisions: list[Precision] = [one for file in files for group in file.values() for one in group]
     levels: list[Level] = []
     for one in every("levels", Level):
-        bindings = tuple(
-            replace(
-                way,
-                capabilities=there(way.capabilities, one.id, lacking=way.lacking),
-                clock=one.clock if way.clock == "sm" else way.clock,
-            )
-            for way in one.bindings
-        )
+        bindings = tuple(replace(way, clock=one.clock) if way.clock == "sm" else way for way in one.bindings)
         shares = dict(one.writes)  # ceilings that are in no table of those that write only read
         writes = sorted(((name, shares.get(name, 0.0)) for name in one.ceilings if shares), key=lambda pair: pair[1])
         levels.append(replace(one, short=one.short or one.label, bindings=bindings, writes=tuple(writes)))

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 from ncu_roofline.base.records import Stated
 from ncu_roofline.chips import fields
 from ncu_roofline.chips.formulas import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
-from ncu_roofline.chips.spec import Source, Spec
+from ncu_roofline.chips.spec import Binding, Spec
 
 
 class Unit(NamedTuple):
@@ -95,25 +95,15 @@ EXECUTED = "inst"
 """Id of the kind of instruction that is all executed warp instructions; those of the others begin with it."""
 
 
-class Way(NamedTuple):
-    counters: fields.Weights
-    source: Source = "binding"
-    note: str = ""
-
-
 class Kind(NamedTuple):
     """A kind of warp instruction, counted by the first of ``instructions`` that a report has, and its own transactions."""
 
     id: str
     label: str
     bytes: float
-    instructions: tuple[Way, ...]
+    instructions: tuple[Binding, ...]
     level: str = ""
-    transactions: tuple[Way, ...] = ()
-
-    def formulas(self) -> tuple[fields.WeightedSum, ...]:
-        """Everything that may be read for it."""
-        return tuple(way.counters for way in (*self.instructions, *self.transactions))
+    transactions: tuple[Binding, ...] = ()
 
 
 class InstructionWall(NamedTuple):
@@ -329,6 +319,10 @@ class Bound(NamedTuple):
     signed: bool = False
     other_than: tuple[str, ...] = ()
 
+    @property
+    def least(self) -> float:
+        return -self.most if self.signed else 0.0
+
 
 class Limits(NamedTuple):
     """All bounds.  ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a
@@ -346,11 +340,6 @@ class Limits(NamedTuple):
     def slices(self) -> float:
         """Of L2, the most that any GPU can have."""
         return next(one.most for one in self.quantity if one.id == "slices")
-
-    @property
-    def seconds(self) -> float:
-        """The longest that any launch can have taken."""
-        return next(one.most for one in self.quantity if one.id == "time") * 1e-9
 
     def bound(self, name: str) -> Bound | None:
         """The bound of a metric by its full name, None for one of which nothing is known."""

@@ -89,7 +89,7 @@ def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
         for names in filter(None, row.metrics.split("; ")):
             short = compact(names)
             told += [(" " * 10, name) for name in ([short] if len(short) <= width - 12 else names.split(", "))]
-    told += [("set     ", one.sets.sentence), *(("note    ", note) for note in one.notes)]
+    told += [("set     ", one.of_sets), *(("note    ", note) for note in one.notes)]
     for first, text in told:
         yield from wrapped(text, width, " " * 10, first=f"  {first}", whole=True)
     added = one.labels([name for name in one.missing if name in one.added])

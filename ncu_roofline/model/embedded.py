@@ -6,7 +6,6 @@ own bindings don't cover (third-party sections), and, drawn exactly as Nsight Co
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,6 @@ from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped,
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
 from ncu_roofline.model.measurements import IntArray, Measurements, Origin, Quantity, objects
 from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, disbelieved, short_name
-from ncu_roofline.model.points import with_reasons
 from ncu_roofline.model.selection import Grouping, Selection
 
 Row = dict[str, Any]
@@ -57,25 +55,18 @@ def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = No
 
 
 def plausible_chart(chart: Chart) -> Chart:
-    """A report's own chart without dots and walls that can't be, lines of roofs as NaN; `Chart.dropped` has them."""
+    """A report's own chart without lines and dots that can't be; `Chart.dropped` has them."""
     limits = load_limits()
     most, dropped = limits.drawn_most, list(chart.dropped)
 
-    def checked(line: Any, least: float, **parts: float) -> list[str]:
+    def possible(line: Any, least: float, **parts: float) -> bool:
         wrong = [part for part, value in parts.items() if not least <= value <= most]
         dropped.extend(Dropped(type(line).__name__.lower(), line.label, part, IMPLAUSIBLE, line.metrics) for part in wrong)
-        return wrong
+        return not wrong
 
-    roofs, points = [], []
-    for roof in chart.roofs:
-        peaks = {"work": roof.peak_work, "traffic": roof.peak_traffic}
-        peaks |= dict.fromkeys(checked(roof, limits.drawn_least, **peaks), math.nan)
-        roofs.append(replace(roof, peak_work=peaks["work"], peak_traffic=peaks["traffic"]))
-    for one in chart.points:
-        wrong = checked(one, 1 / limits.seconds, work=one.work, traffic=one.traffic)
-        if not (wrong or checked(one, 1 / most, value=one.intensity)):
-            points.append(one)
-    walls = [one for one in chart.walls if not checked(one, 1 / most, value=one.intensity)]
+    roofs = [one for one in chart.roofs if possible(one, limits.drawn_least, work=one.peak_work, traffic=one.peak_traffic)]
+    walls = [one for one in chart.walls if possible(one, 1 / most, value=one.intensity)]
+    points = [one for one in chart.points if possible(one, 1 / most, work=one.work, traffic=one.traffic, value=one.intensity)]
     return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
 
 
@@ -157,7 +148,6 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
                 one["binds"] = lowest["level"] if memory else _highest_roof(one["precision"])
                 one["binding_fraction"] = one["performance"] / lowest["attainable"]
         for row in drawn:
-            row["notes"] = str(with_reasons({name: np.array([value], dtype=object) for name, value in row.items()})[0])
             row["kernel"] = grouping.label[launch]
             if select.wants(row["precision"], row["level"]):
                 rows.append(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -30,6 +30,7 @@ SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
 TENSOR = "tensor"
 """What all tensor types together are called where one of them, but not which, is missing."""
 
+_SETS = ("made_with", "gives", "other", "other_gives")
 # Answers about cost and completeness: a set that only counts opcodes lacks time, the basic one all counts.
 _OFFERED = ("roofline", "detailed", "full")
 # Counts per opcode: reports of 2019 have none.  Those of warp instructions (tensor cores) all releases that were looked at take
@@ -43,26 +44,6 @@ _NOT_BY_OPCODE = (".tcgen05", ".wgmma")
 _CLOCK_CONTROLS, _REPLAYS = ("base", "boost", "none"), ("kernel", "application", "range", "app-range")
 # With a filter of one's own these would count other launches than they did.
 _FILTERS = ("--kernel-name", "--kernel-name-base", "--kernel-regex", "--kernel-regex-base", "--kernel-id", "--launch-skip")
-
-
-@dataclass(frozen=True)
-class UsedSets:
-    """The set that a report was made with and what that gives, and the cheapest set that gives most of what is missing.
-
-    "" where the report was not made with a stock set, or its release is unknown; ``other`` is "" too where nothing is missing
-    or no set gives more.
-    """
-
-    made_with: str = ""
-    gives: str = ""
-    other: str = ""
-    other_gives: str = ""
-
-    @property
-    def sentence(self) -> str:
-        made = f"the report was made with --set {self.made_with}: {self.gives}" if self.made_with else ""
-        other = f"a command with --set {self.other} would give {self.other_gives}" if self.other else ""
-        return "; ".join(filter(None, (made, other)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +75,9 @@ class Explanation:
     ``precisions``: what was asked for, and of those that are drawn on request what was counted all the same.
     ``missing`` names precision and level ids that some launch lacks, ``partial`` those of which some traffic or work is not
     counted (loads only, say).  ``command`` adds ``added``, all of these that this release of ncu can collect; where it is
-    empty, ``notes`` says why.  ``sets`` says with which section set the report was made, and which other holds more.
+    empty, ``notes`` says why.  ``sets`` says with which section set of ncu the report was made ("made_with") and what that
+    "gives", and the "other" that gives most of what is missing; "" where it was no stock set or the release is not known, for
+    ``other`` also where nothing is missing or no set gives more.
     """
 
     report: str
@@ -108,12 +91,18 @@ class Explanation:
     added: tuple[str, ...]
     command: str
     notes: tuple[str, ...]
-    sets: UsedSets = field(default_factory=UsedSets)
+    sets: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(_SETS, ""))
 
     def heading(self, report: str) -> str:
         devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in self.devices)
         version = self.ncu_version or "of unknown release"
         return f"{report}: {plural(self.launches, 'launch')}, {devices or 'no GPU named'}, Nsight Compute {version}"
+
+    @property
+    def of_sets(self) -> str:
+        made, gives, other, more = self.sets.values()
+        made = f"the report was made with --set {made}: {gives}" if made else ""
+        return "; ".join(filter(None, (made, f"a command with --set {other} would give {more}" if other else "")))
 
     @property
     def summary(self) -> str:
@@ -262,11 +251,11 @@ def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     return [text for one, chip in read if (text := chip.caveat if chip else unknown.format(capability_text(one)))]
 
 
-def _sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> UsedSets:
+def _sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> dict[str, str]:
     """The sets of a report whose launches ``m`` lack the precisions and levels ``missing``."""
     release = release_of(report.ncu_version)
     if release == LAST_RELEASE or not len(m) or isinstance(report, MetricTable):
-        return UsedSets()
+        return dict.fromkeys(_SETS, "")
     from ncu_roofline.chips.tables import SectionSet, load_sets
     from ncu_roofline.model.embedded import section_of
 
@@ -279,7 +268,8 @@ def _sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[st
     offered = [one for one in load_sets().of(release) if one.name in _OFFERED and one is not made]
     best = max(offered, key=given, default=None)
     own = (made.name, made.gives) if made else ("", "")
-    return UsedSets(*own, *((best.name, best.gives) if best and given(best) > given(made) else ("", "")))
+    other = (best.name, best.gives) if best and given(best) > given(made) else ("", "")
+    return dict(zip(_SETS, (*own, *other), strict=True))
 
 
 def counts_tensor_operations(metric: str) -> bool:

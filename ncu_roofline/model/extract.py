@@ -67,7 +67,7 @@ def _metric_names(spec: Spec, instructions: InstructionSpec | None) -> frozenset
     bindings = [binding for owner in owners for binding in owner.bindings]
     names = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
     if instructions:
-        sums = [formula for kind in instructions.kinds for formula in kind.formulas()]
+        sums = [way.counters for kind in instructions.kinds for way in (*kind.instructions, *kind.transactions)]
         lanes, issue = (WeightedSum.of({name: 1.0}) for name in (instructions.lanes, instructions.issue_counter))
         names |= spellings([*sums, lanes], [issue]) | {f"{instructions.lanes_per_instruction}.ratio"}
     return frozenset((*names, *REPLAY_METRICS, THREADS, WARPS, _DEVICE, MAJOR, MINOR, *load_units().metrics()))
@@ -80,14 +80,11 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     """
     count, launches = len(report), report.launches()
     wanted = [_DEVICE, *sorted(_metric_names(spec, instructions) & report.metric_names - {_DEVICE})]
-    counted: dict[str, Any] = {}
+    counted: Mapping[str, Any]
     if isinstance(report, Report):
         raw, counted = report.columns_and_instances(wanted, [one for one in (THREADS, WARPS) if one in report.metric_names])
     else:
-        raw, counted = (
-            report.columns(wanted),
-            {one: report.instances[one] for one in (THREADS, WARPS) if one in report.instances},
-        )
+        raw, counted = report.columns(wanted), report.instances
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     gate = Gate(raw, [launch.function_name for launch in launches])
     counted = {name: gate.instances(name, column) for name, column in counted.items()}
@@ -206,7 +203,6 @@ def _shared(moved: Quantity, opcodes: Executed, chip: Any) -> Quantity:
 
 def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionSpec) -> Measurements:
     """The same with warp instructions by kind, transactions by kind, and the peak of instructions per second."""
-
     instructions, transactions = dict[str, Quantity](), dict[str, Quantity]()
     for kind in wanted.kinds:
         for counted, ways in ((instructions, kind.instructions), (transactions, kind.transactions)):

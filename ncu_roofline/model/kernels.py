@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +17,10 @@ from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measureme
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import LOW_CLOCK, Roofs, above_bandwidths
 from ncu_roofline.model.selection import Grouping, kernel_keys, where
-from ncu_roofline.model.work import NO_ARITHMETIC, TOLD, demands, total_flops, uncounted_tensor
+from ncu_roofline.model.work import NO_ARITHMETIC, TOLD, Demand, demands, total_flops, uncounted_tensor
 
 Table = dict[str, Any]
+Known = tuple[list[Demand], FloatArray, Mask]  # of launches: demands, launch latency, whether tensor work was not counted
 _COLUMNS = {column.name for column in KERNELS}
 _STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _ACTIVE = ("active_avg", "active_min", "active_max")
@@ -77,7 +77,7 @@ def kernels_table(
     notes = (
         remarks_of(m, grouping),
         _contradictions(m, grouping, spec),
-        above_bandwidths(shares, rates, seconds / launches, (clock, clock_max)),
+        above_bandwidths(shares, rates, seconds / launches, clock / clock_max),
         [LOW_CLOCK if one < verdict.CLOCK_WARNING else "" for one in clock / clock_max],
         available.pop("zero_so_far"),
         tensor,
@@ -175,16 +175,12 @@ def _availability(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
 class Verdicts:
     """What the kernels frame says of the hardware's use, row by row; shares are means over the launches, weighted by time."""
 
-    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, roofs: Roofs) -> None:
-        self._m, self._units, self._spec, self._levels = m, load_units(), spec, m.levels(spec)
-        self._demands = demands(m, spec, roofs.compute())
-        self._bandwidth, self._latency = roofs.bandwidth(), roofs.launch_latency()
-        self.uncounted_launches = uncounted_tensor(m, spec)
-        self._time = np.nan_to_num(m.seconds)
-        self._group(grouping)
-
-    def _group(self, grouping: Grouping) -> None:
-        m, self._grouping = self._m, grouping
+    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, roofs: Roofs, known: Known | None = None) -> None:
+        """``known``: what another one has worked out of the launches already."""
+        self._m, self._grouping, self._spec, self._roofs = m, grouping, spec, roofs
+        self._units, self._levels, self._time = load_units(), m.levels(spec), np.nan_to_num(m.seconds)
+        self._known = known or (demands(m, spec, roofs.compute()), roofs.launch_latency(), uncounted_tensor(m, spec))
+        self._demands, latency, self.uncounted_launches = self._known
         nothing, self._joined = np.full(grouping.count, np.nan), len(grouping.index) > grouping.count
 
         def mean(values: FloatArray) -> FloatArray:
@@ -200,11 +196,11 @@ class Verdicts:
             moved, share = m.values(m.traffic, level), m.values(m.shares, level)
             rate = Columns.first_known(np.where(m.rates, moved, moved / m.seconds), share * m.values(m.bandwidth, level))
             self._rate[level] = mean(rate)
-        self._roof = {name: mean(roof.value) for name, roof in self._bandwidth.items()}
+        self._roof = {name: mean(roof.value) for name, roof in roofs.bandwidth().items()}
         self._roof_share = {name: rate / self._roof.get(name, nothing) for name, rate in self._rate.items()}
         self.uncounted = grouping.any(self.uncounted_launches)
         self._tensor = mean(m.tensor_active)
-        self._launching = grouping.total(self._latency * m.invocations) / seconds
+        self._launching = grouping.total(latency * m.invocations) / seconds
         # Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None.
         short = (m.seconds < verdict.SHORT_LAUNCH * m.invocations) & ~m.rates
         self._short_seconds = grouping.total(np.where(short, self._time, 0.0))
@@ -245,9 +241,7 @@ class Verdicts:
 
     def bounds(self) -> TextArray:
         """For each launch the id of what limits its row by the verdict, "" if nothing does."""
-        of_rows = bounds_of((one.text, one.limit) for one in self._verdicts)
-        found: TextArray = np.array(of_rows, dtype=object)[self._grouping.index]
-        return found
+        return objects(bounds_of((one.text, one.limit) for one in self._verdicts))[self._grouping.index]
 
     @cached_property
     def _verdicts(self) -> list[verdict.Verdict]:
@@ -297,11 +291,7 @@ class Verdicts:
         return self._of(replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, "")))._rows
 
     def _of(self, grouping: Grouping) -> Verdicts:
-        other = copy(self)
-        for name in ("_verdicts", "_spread", "_proofs"):
-            vars(other).pop(name, None)
-        other._group(grouping)
-        return other
+        return Verdicts(self._m, grouping, self._spec, self._roofs, self._known)
 
     def _cases(self, rows: Sequence[verdict.Row]) -> list[verdict.Case]:
         return [verdict.case_of(row, self._levels, self._units.units) for row in rows]
@@ -312,39 +302,33 @@ class Verdicts:
         foreign = disbelieved(m)[grouping.first]
         known = m.by_gpu(lambda _, capability: self._spec.read_as(capability) is not None)
         gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
-        states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
-
-        def amounts(row: int) -> dict[str, float]:
-            """What was counted of a row that can prove waste, by name."""
-            return {name: float(values[row]) for name, values in self._proofs.items()}
-
+        states = (*gauges, *(self._gauges[name] for name in _ACTIVE))
         # How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles.
         shares: list[dict[str, verdict.Share]] = [{} for _ in range(grouping.count)]
         for unit, share in self._busy.items():
             quantity = m.units[unit]
             doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
-            facts = zip(share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True)
-            for row, fact in zip(shares, facts, strict=True):
+            for row, *fact in zip(shares, share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True):
                 if math.isfinite(fact[0]):
                     row[unit] = verdict.Share(*fact)
-        rows = zip(
+        rows = map(
+            verdict.Row,
             self._reached(),
             shares,
             *self._asked(),
             grouping.any(m.known(m.work)).tolist(),
-            (verdict.State(*state) for state in states),
-            # What was counted of a row that can prove waste, by name: worked out where it is asked for.
-            (
-                (lambda row=row: {name: float(values[row]) for name, values in self._proofs.items()})
-                for row in range(grouping.count)
-            ),
+            map(verdict.State, *(one.tolist() for one in states)),
+            (partial(self._amounts, row) for row in range(grouping.count)),  # worked out where it is asked for
             self.uncounted.tolist(),
             known[grouping.first],
             np.where(self._seconds > 0, "", np.where(foreign != "", foreign, verdict.NO_TIME)).tolist(),
             self._short,
-            strict=True,
         )
-        return [verdict.Row(*row) for row in rows]
+        return list(rows)
+
+    def _amounts(self, row: int) -> dict[str, float]:
+        """What was counted of a row that can prove waste, by name."""
+        return {name: float(values[row]) for name, values in self._proofs.items()}
 
     def _reached(self) -> list[tuple[verdict.Reached, ...]]:
         m, grouping = self._m, self._grouping

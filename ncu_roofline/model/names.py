@@ -6,6 +6,7 @@ Demangled names of template libraries run to kilobytes; charts and terminals hav
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -61,16 +62,14 @@ def short_names(names: Sequence[str]) -> list[str]:
     chosen: dict[str, str] = {}
     for members in groups.values():
         chosen.update(zip(members, _candidates([read[full] for full in members]), strict=True))
-    taken: dict[str, int] = {}  # how often each text was asked for
+    taken, again = set[str](), Counter[str]()
     for full in read:
         text = result = chosen[full]
-        number = taken.get(text, 0)
         while result in taken:
-            number += 1
-            suffix = f" #{number}"
+            again[text] += 1
+            suffix = f" #{again[text] + 1}"
             result = shorten(text, MAX_LENGTH - len(suffix)) + suffix
-        taken[text] = max(number, 1)
-        taken.setdefault(result, 1)
+        taken.add(result)
         chosen[full] = result
     return [chosen[full] for full in names]
 
@@ -165,14 +164,12 @@ def _function_before(text: str, end: int) -> str:
 
 def _candidates(names: Sequence[CxxName]) -> list[str]:
     """A short name for each of several kernels with the same base, distinct where the names allow it."""
-    if len(names) == 1:
-        return [shorten(names[0].base)]
     best: list[str] = []
     for way in _ways(names):
         texts = []
-        for base, suffix in way:
-            room = max(MAX_LENGTH - len(suffix), 16)  # the base is shortened first
-            texts.append(shorten(base, room) + shorten(suffix, MAX_LENGTH - min(len(base), room)))
+        for before, behind in zip(*way, strict=True):
+            room = max(MAX_LENGTH - len(behind), 16)  # what stands before is shortened first
+            texts.append(shorten(before, room) + shorten(behind, MAX_LENGTH - min(len(before), room)))
         if len(set(texts)) > len(set(best)):
             best = texts
         if len(set(best)) == len(names):
@@ -180,24 +177,21 @@ def _candidates(names: Sequence[CxxName]) -> list[str]:
     return best
 
 
-def _ways(names: Sequence[CxxName]) -> Iterator[list[tuple[str, str]]]:
+def _ways(names: Sequence[CxxName]) -> Iterator[tuple[list[str], list[str]]]:
     """What stands before and behind in short names that are told apart by templates, scopes, arguments, and all of these."""
-    bases = [name.base for name in names]
+    bases, nothing = [name.base for name in names], [""] * len(names)
     templates = [f"<{text}>" if text else "" for text in _differences([name.template for name in names])]
-    yield list(zip(bases, templates, strict=True))
-    scoped = bases
-    for place in range(1, max(len(name.scopes) for name in names) + 1):  # the innermost scope that differs
-        scopes = [name.scopes[-place] if place <= len(name.scopes) else "" for name in names]
-        if len(set(scopes)) > 1:
-            plain = [scope.partition("<")[0] for scope in scopes]
-            alike = len(set(plain)) < len(set(scopes))
-            scopes = [shorten(scope, MAX_LENGTH // 2) for scope in scopes] if alike else plain
-            scoped = [f"{scope}::{base}" if scope else base for scope, base in zip(scopes, bases, strict=True)]
-            break
-    yield [(base, "") for base in bases] if scoped == bases else [("", text) for text in scoped]
+    yield bases, templates
+    depth = max(len(name.scopes) for name in names)
+    columns = ([name.scopes[-place] if place <= len(name.scopes) else "" for name in names] for place in range(1, depth + 1))
+    scopes = next((column for column in columns if len(set(column)) > 1), nothing)  # the innermost that differ
+    plain = [scope.partition("<")[0] for scope in scopes]
+    scopes = [shorten(scope, MAX_LENGTH // 2) for scope in scopes] if len(set(plain)) < len(set(scopes)) else plain
+    scoped = [f"{scope}::{base}" if scope else base for scope, base in zip(scopes, bases, strict=True)]
+    yield scoped, nothing
     arguments = [f"({text})" if text else "" for text in _differences([name.arguments for name in names])]
-    yield list(zip(bases, arguments, strict=True))
-    yield [(text, t + a) for text, t, a in zip(scoped, templates, arguments, strict=True)]
+    yield bases, arguments
+    yield scoped, [template + text for template, text in zip(templates, arguments, strict=True)]
 
 
 def _differences(columns: Sequence[Sequence[str]], depth: int = 0) -> list[str]:
@@ -255,18 +249,14 @@ def matching_brackets(text: str) -> dict[int, int]:
 
 def split_arguments(text: str) -> tuple[str, ...]:
     """The parts of ``text`` between its outermost commas, stripped."""
-    if "," not in text:
-        return (text.strip(),) if text.strip() else ()
-    pairs, parts, start, skip_to = matching_brackets(text), [], 0, 0
-    for found in re.finditer(r"[,(\[{<]", text):
-        index = found.start()
-        if index < skip_to:
-            continue
-        if found.group() == ",":
+    pairs, parts, start, index = matching_brackets(text), list[str](), 0, 0
+    while index < len(text):
+        if text[index] == ",":
             parts.append(text[start:index].strip())
             start = index + 1
-        skip_to = pairs.get(index, index) + 1
-    return (*parts, text[start:].strip())
+        index = pairs.get(index, index) + 1
+    last = text[start:].strip()
+    return (*parts, last) if parts or last else ()
 
 
 def _components(text: str) -> list[dict[str, str]]:

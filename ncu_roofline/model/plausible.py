@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.base.texts import clean, plural, shorten
+from ncu_roofline.base.texts import clean, conjoined, plural, shorten
 from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.chips.tables import MOST_COUNT, load_limits
 from ncu_roofline.chips.verdict import SHORT_LAUNCH
@@ -50,12 +50,11 @@ class Gate:
             self.columns[metric] = values = as_floats(column)
             if (bound := load_limits().bound(metric)) is None:
                 continue
-            least = -bound.most if bound.signed else 0
-            wrong = (values > bound.most) | (values < least)
+            wrong = (values > bound.most) | (values < bound.least)
             if np.isnan(values).any():  # NaN is what ncu writes for what it could not collect, None that a launch lacks it
                 wrong |= np.array([isinstance(value, str) for value in column], dtype=bool)
             if wrong.any():
-                can = f"can be {least:.4g} to {bound.most:.4g}{bound.unit and f' {bound.unit}'} ({bound.origin})"
+                can = f"can be {bound.least:.4g} to {bound.most:.4g}{bound.unit and f' {bound.unit}'} ({bound.origin})"
                 shown = [repr(short_name(one)) if isinstance(one, str) else f"{as_float(one):.4g}" for one in column]
                 self._tell(metric, wrong, [f"is {one}, and {can}" for one in shown])
                 self.columns[metric] = np.where(wrong, np.nan, values)
@@ -93,11 +92,9 @@ class PlausibleMetrics(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         if name not in self._read:
             value = self._metrics.get(name)
-            bound = load_limits().bound(name) if value is not None else None
-            if bound is not None and value is not None:
-                least = -bound.most if bound.signed else 0
+            if value is not None and (bound := load_limits().bound(name)) is not None:
                 # NaN is what ncu writes for what it could not collect
-                value = None if isinstance(value, str) or value > bound.most or value < least else value
+                value = None if isinstance(value, str) or value > bound.most or value < bound.least else value
             self._read[name] = value
         if (found := self._read[name]) is None:
             raise KeyError(name)
@@ -132,6 +129,7 @@ _EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
 _OWN = 0.05  # recorded counts of one launch by both ways are 1 % apart downwards, 4 % upwards
 FOREIGN = "hardware counters rejected"
 """How a remark begins on a launch of which no count is used."""
+_MOST_NAMED = 6  # kernels with the same counters
 _SAME = "the same time, DRAM and L2 traffic and instructions to the last digit"
 _WHY = "application replay mixes kernels up, --replay-mode kernel does not"
 # What was counted of a launch, by the names of the measurements; roofs and clocks are its GPU's, whichever kernel ran.
@@ -180,19 +178,16 @@ def foreign_counters(columns: Mapping[str, FloatArray], names: Sequence[tuple[st
             rows = np.flatnonzero(complete & (first(_TIME) >= SHORT_LAUNCH * 1e9))
         for row, values in zip(rows.tolist(), np.array([one[rows] for kind in kinds for one in kind]).T, strict=True):
             same.setdefault(values.tobytes(), []).append(row)
-    pairs: dict[tuple[tuple[str, str], tuple[str, str]], str] = {}
-    for one, *others in same.values():
-        different = next((row for row in others if names[row] != names[one]), None)
-        if different is None:
-            continue
-        for row in others if own[one] else (one, *others):
-            other = row if names[row] != names[one] else different
-            pair = names[one], names[other]
-            if pair not in pairs:
-                short = short_names([name or function for function, name in pair])
-                both = " and ".join(f"{row} ({short_name(name)})" for row, name in zip((one, other), short, strict=True))
-                pairs[pair] = f"{FOREIGN}, as launches {both} are different kernels with {_SAME}: {_WHY}"
-            result[row] = pairs[pair]
+    sentences: dict[frozenset[tuple[str, str]], str] = {}  # one for all launches of the same kernels
+    for alike in same.values():
+        kernels = {names[row]: row for row in reversed(alike)}  # the first launch of each
+        if len(kernels) > 1:
+            if (key := frozenset(kernels)) not in sentences:
+                firsts = sorted(kernels.values())[:_MOST_NAMED]
+                short = short_names([name or function for function, name in map(names.__getitem__, firsts)])
+                some = conjoined([f"{row} ({short_name(name)})" for row, name in zip(firsts, short, strict=True)])
+                sentences[key] = f"{FOREIGN}, as launches {some} are different kernels with {_SAME}: {_WHY}"
+            result[alike[1:] if own[alike[0]] else alike] = sentences[key]
     return result
 
 

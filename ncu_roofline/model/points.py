@@ -22,7 +22,7 @@ from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import MEASURED as STATED
 from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Measurements, Quantity, RoofValues, TextArray
 from ncu_roofline.model.selection import Grouping, Selection, where
-from ncu_roofline.model.work import OPCODES, SOURCES, Work, uncounted_tensor, works_of
+from ncu_roofline.model.work import OPCODES, Work, uncounted_tensor, works_of
 
 Table = dict[str, Any]
 CLOCKS = ("profiled", "max")
@@ -190,7 +190,6 @@ def points_table(
     compute: Mapping[str, RoofValues],
     bandwidth: Mapping[str, RoofValues],
     select: Selection,
-    levels: tuple[str, ...],
     bounds: Callable[[], TextArray] | None = None,
 ) -> list[Table]:
     """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent.
@@ -220,7 +219,7 @@ def points_table(
             binds = np.where(better, np.where(one["memory_binds"], level, work.roof_id[one["who"]]), binds)
         binding = np.where(uncounted, np.nan, lowest), np.where(uncounted, "", binds)
         for level in rows:
-            if level in levels:
+            if select.wants("", level):
                 outer = spec.chain[spec.chain.index(level) + 1 :] if level in spec.chain else ()
                 tables.append(_table(m, grouping, work, level, rows, outer, binding, uncounted))
     return [table for table in tables if len(table["launch"])]
@@ -356,81 +355,64 @@ ABOVE = "above its roof:"
 """How a note begins on a dot, or on the bandwidth of a kernel, beyond what a roof allows."""
 _ROUNDING = 1e-9  # of sums in another order
 _COUNTED = ("binding", "imported")  # ways of counting that weigh nothing
-_ROOFS = ("attainable", "mix_roof", "attainable_theoretical")
+_ROOFS = {
+    "attainable": "attainable at {level} ({origin} roof)",
+    "mix_roof": "that its share of fused instructions allows",
+    "attainable_theoretical": "attainable in theory",
+}
 
 
 def with_reasons(table: Mapping[str, Any]) -> TextArray:
-    """The notes of rows of the points frame, each row above one of its roofs with the lowest such and what can make it."""
-    performance, *roofs = (np.asarray(table[name], dtype=np.float64) for name in ("performance", *_ROOFS))
+    """The notes of rows of the points frame, each row above one of its roofs with the first such and what can make it."""
+    roofs = [table[name] for name in _ROOFS]
     with np.errstate(invalid="ignore"):
-        above = np.any([(performance > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
+        above = np.any([(table["performance"] > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
     notes: TextArray = np.array(table["notes"], dtype=object)
     for row in np.flatnonzero(above):
         point = {name: values[row] for name, values in table.items()}
-        origin, reached = point["roof_origin"], point["performance"]
-        which = next(one for one in _ROOFS if reached > point[one] > 0)
-        roof, measured = point[which], origin == "measured" and point[which] == point["attainable"]
-        unit, theory = f"{point['unit']}/s", point["attainable_theoretical"] if origin == "measured" else math.nan
-        words = {
-            "attainable": f"attainable at {_label(point['level'])} ({origin} roof)",
-            "mix_roof": "that its share of fused instructions allows",
-            "attainable_theoretical": "attainable in theory",
+        which = next(one for one in _ROOFS if point["performance"] > point[one] > 0)
+        words = _ROOFS[which].format(level=_label(point["level"]), origin=point["roof_origin"])
+        roof = f"the {format_value(point[which], point['unit'] + '/s', 3)} {words}"
+        share, each = point["performance"] / point[which], point["seconds"] / max(point["launches"], 1)
+        measured = point["roof_origin"] == "measured" and point[which] == point["attainable"]
+        doubts = {
+            f"two measurements may differ by up to {as_percent(REPEATED - 1)}": measured and share <= REPEATED,
+            "the roof was measured lower than the GPU can": measured and share > REPEATED,
+            "the counts are indirect": point["source"] not in _COUNTED,
         }
-        clocks, seconds = (point["clock_profiled"], point["clock_max"]), point["seconds"] / max(point["launches"], 1)
-        in_theory = f" (in theory {format_value(theory, unit, 3)})" if theory > 0 else ""
-        reasons = _reasons(reached / roof if measured else math.nan, in_theory, seconds, clocks, point["source"])
-        note = f"{ABOVE} {_share(reached / roof)} the {format_value(roof, unit, 3)} {words[which]}{reasons}"
+        note = _above(share, roof, each, point["clock_ratio"], doubts)
         notes[row] = f"{notes[row]}; {note}" if notes[row] else note
     return notes
 
 
 def above_bandwidths(
-    shares: Mapping[str, FloatArray],
-    rates: Mapping[str, FloatArray],
-    seconds: FloatArray,
-    clocks: tuple[FloatArray, FloatArray],
+    shares: Mapping[str, FloatArray], rates: Mapping[str, FloatArray], seconds: FloatArray, clock_ratio: FloatArray
 ) -> list[str]:
     """A note for each kernel that has more than the roof's share of a level's bandwidth, "" for the others.
 
-    ``shares`` (of the roof) and ``rates`` (byte/s) by level id, ``seconds`` per launch, ``clocks`` while profiled and at most
-    (Hz), a number per kernel each.
+    ``shares`` (of the roof) and ``rates`` (byte/s) by level id, ``seconds`` per launch, the profiled clock as a share of the
+    highest: a number per kernel each.
     """
     notes = [""] * len(seconds)
     for level, share in shares.items():
         for row in np.flatnonzero(share > 1 + _ROUNDING):
             rate = rates[level][row]
             of = f"the {format_value(rate / share[row], 'byte/s', 3)} of " if rate > 0 else ""
-            reasons = _reasons(math.nan, "", seconds[row], (clocks[0][row], clocks[1][row]), _COUNTED[0])
-            text = f"{ABOVE} {_share(share[row])} {of}{_label(level)}{reasons}"
-            notes[row] = f"{notes[row]}; {text}" if notes[row] else text
+            note = _above(share[row], f"{of}{_label(level)}", seconds[row], clock_ratio[row], {})
+            notes[row] = f"{notes[row]}; {note}" if notes[row] else note
     return notes
 
 
-def _reasons(measured: float, theory: str, seconds: float, clocks: tuple[float, float], source: str) -> str:
-    """What can make it, as far as the numbers allow it.
-
-    ``measured``: the share of a measured roof, NaN of another; ``theory``: what theory allows there, "" where nobody knows.
-    """
-    found = []
-    if measured <= REPEATED:
-        found.append(f"two measurements may differ by up to {as_percent(REPEATED - 1)}")
-    elif measured > REPEATED:
-        found.append(f"the roof was measured lower than the GPU can{theory}")
-    at, most = (format_value(clock, "hertz", 3) for clock in clocks)
-    if clocks[0] < CLOCK_WARNING * clocks[1]:
-        found.append(f"the launch ran above the clock of {at} at which roofs stand (up to {most})")
-    if 0 < seconds < SHORT_LAUNCH:
-        limit = format_value(SHORT_LAUNCH, "second", 3)
-        found.append(f"a launch of {format_value(seconds, 'second', 3)} is too short (below {limit}) for its time and clock")
-    if source not in _COUNTED:
-        found.append(f"the counts are indirect ({SOURCES.get(source, source)})")
-    found.append("time, work and traffic were counted in several passes that differ")
-    return f", possible if {', or '.join(found)}"
-
-
-def _share(ratio: float) -> str:
-    """How much more than 1, before the words for what 1 is: it never reads as 100 %."""
-    return f"{100 * ratio:.4g} % of" if ratio >= 1.001 else f"{100 * (ratio - 1):.1g} % above"
+def _above(share: float, roof: str, seconds: float, clock_ratio: float, doubts: Mapping[str, bool]) -> str:
+    """That something is so much of a roof, and what can make it, as far as the numbers allow it."""
+    amount = f"{100 * share:.4g} % of" if share >= 1.001 else f"{100 * (share - 1):.1g} % above"  # it never reads as 100 %
+    reasons = {
+        **doubts,
+        "the launch ran above the clock at which roofs stand": clock_ratio < CLOCK_WARNING,
+        "its launches are too short for their time and clock": 0 < seconds < SHORT_LAUNCH,
+        "time, work and traffic were counted in several passes that differ": True,
+    }
+    return f"{ABOVE} {amount} {roof}, possible if {', or '.join(text for text, holds in reasons.items() if holds)}"
 
 
 def _label(level: str) -> str:

@@ -8,12 +8,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean, listed, plural, shorten
+from ncu_roofline.base.texts import plural
 from ncu_roofline.chips import load_instructions, load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs, joined, open_ceilings, open_input
@@ -22,11 +22,9 @@ from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.kernels import Everything, Verdicts, everything_of, kernels_table
 from ncu_roofline.model.measurements import Measurements, TextArray
-from ncu_roofline.model.points import Roofs, points_table
+from ncu_roofline.model.points import Roofs, points_table, with_reasons
 from ncu_roofline.model.selection import Grouping, Selection, as_trajectory, group
 from ncu_roofline.model.work import MIXED
-from ncu_roofline.rendering import document
-from ncu_roofline.rendering import table as layout
 from ncu_roofline.rendering.document import Column
 
 if TYPE_CHECKING:
@@ -41,10 +39,6 @@ Columns = Mapping[str, np.ndarray[Any, Any]]
 Input = Report | MetricTable | PointTable
 Source = Input | str | PathLike[str]
 CeilingsFile = Ceilings | str | PathLike[str]
-_LINES = 20  # of a prompt at most: its table is as long as the sentences leave room
-_WIDTH = 100  # characters of a sentence's line
-_ROWS_MIN = 5
-_DEVICES = 3
 
 
 def as_percent(value: float) -> str:
@@ -58,23 +52,16 @@ def seen(declared: Sequence[Column], *names: str, **labels: str) -> tuple[Column
     return (*map(columns.__getitem__, names), *(replace(columns[name], label=label) for name, label in labels.items()))
 
 
-class Said(NamedTuple):
-    """What a result begins with: sentences, and its table where that has other rows than its frame."""
-
-    sentences: Sequence[str] = ()
-    table: document.Table | None = None
-
-
 _INNER = {  # attributes that are not for users
-    *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns", "of_run"),
-    *("report_names", "said", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
+    *("asked", "called", "choices", "counted", "counts", "everything", "glance", "joined", "nouns", "of_run", "report_names"),
+    *("shown_by", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
 }
 
 
 _ALIASES = {"arithmetic_intensity": "intensity", "flops": "work"}  # of columns of DataFrames; files have each once
 
 
-def _undrawn(*_: object, **__: object) -> Any:
+def _alone() -> Any:
     raise TypeError("this result cannot be drawn: make it with a function of ncu_roofline itself, as ncu_roofline.roofline()")
 
 
@@ -82,22 +69,20 @@ class Displayed:
     """A result whose representation is a glance at it, and which a notebook shows as a chart and a table.
 
     ``counted`` names the fields that hold tables and what one row of each is; ``glance`` the columns of the first of them that
-    are shown.  ``html``, ``drawn`` and ``said``, the sentences that a result begins with, are filled in by the package when a
-    result is made through it (`from ncu_roofline import roofline`); without them there is the plain representation.
+    are shown.  ``shown_by`` gives the module that does so, from when a result was made through the package (`from ncu_roofline
+    import roofline`); without it there is the representation of any object.
     """
 
     counted: ClassVar[Mapping[str, str]] = {}
     glance: ClassVar[tuple[Column, ...]] = ()
-    html: ClassVar[Callable[[Any], str] | None] = None
-    drawn: ClassVar[Callable[..., Any]] = staticmethod(_undrawn)
-    said: ClassVar[Callable[[Any], Said] | None] = None
+    shown_by: ClassVar[Callable[[], Any]] = staticmethod(_alone)
 
     def figure(self, **options: Any) -> Figure:
         """The result as a matplotlib figure of its own; options are those of pictures in `render`: preset, width, title, bare.
 
         Raises ValueError for an option's wrong value, TypeError for a result or an option that no picture has.
         """
-        figure: Figure = Displayed.drawn(self, **options)
+        figure: Figure = Displayed.shown_by().figure_of(self, **options)
         return figure
 
     def plot(self, ax: Axes | None = None, *, theme: str = "light") -> Axes:
@@ -109,7 +94,7 @@ class Displayed:
             from matplotlib import pyplot
 
             ax = pyplot.subplots()[1]
-        Displayed.drawn(self, theme=theme, onto=ax)
+        Displayed.shown_by().figure_of(self, theme=theme, onto=ax)
         return ax
 
     def __dir__(self) -> list[str]:
@@ -118,38 +103,14 @@ class Displayed:
         return [name for name in names if name not in _INNER and not name.endswith(("_columns", "_rows"))]
 
     def _repr_html_(self) -> str | None:
-        return None if Displayed.html is None else Displayed.html(self)
+        return None if Displayed.shown_by is _alone else Displayed.shown_by().as_html(self)
 
     def __repr__(self) -> str:
-        devices = getattr(self, next(iter(self.counted))).get("device", ())
-        named = listed((shorten(clean(str(name))) for name in devices if name), _DEVICES)
-        said = Said() if Displayed.said is None else Displayed.said(self)
-        whole, *others = said.sentences or ("",)
-        lines = [
-            f"<{type(self).__name__}: {', '.join(self._counts())}{named and f'; {named}'}>",
-            *layout.wrapped(whole, _WIDTH),
-        ]
-        lines += [line for one in others for line in layout.wrapped(one, _WIDTH, "    ", first="  ")]
-        columns, more = self.glanced(said.table, max(_LINES - len(lines) - 2, _ROWS_MIN))  # beside names and what is left
-        if columns:
-            table = layout.Table(tuple(columns)).fitted(_WIDTH)
-            lines += [*table.head(), *table.body()]
-        return "\n".join([*lines, *([f"... and {more} more"] if more > 0 else [])])
+        return object.__repr__(self) if Displayed.shown_by is _alone else Displayed.shown_by().as_text(self)
 
-    def _counts(self) -> list[str]:
+    def counts(self) -> list[str]:
+        """How many rows its tables have, in words."""
         return [plural(len(next(iter(getattr(self, name).values()), ())), row) for name, row in self.counted.items()]
-
-    def glanced(self, table: document.Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
-        """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
-        if table is None:
-            columns, named = getattr(self, next(iter(self.counted))), [one.name for one in self.glance]
-            total, shown = len(next(iter(columns.values()), ())), [name for name in (*named, "unit") if name in columns]
-            values = zip(*(columns[name][:most].tolist() for name in shown), strict=True)
-            rows = [dict(zip(shown, row, strict=True)) for row in values]
-            table = document.Table("", self.glance, rows, named)
-        else:
-            total, table = len(table.rows), replace(table, rows=table.rows[:most])
-        return list(document.text_columns(table).values()) if total else [], total - most
 
 
 def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
@@ -173,7 +134,7 @@ def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
 class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
 
-    Columns, their units and their meaning: `ncu_roofline.model.columns`.
+    Columns, their units and their meaning: `data/columns.toml`.
     """
 
     view: ClassVar[str] = "roofline"
@@ -210,10 +171,10 @@ class Roofline(Displayed):
         made = {"by_kernel": self.by_kernel} if self._regroup is not None else {}
         return {**self.__dict__, **made, "_regroup": None}
 
-    def _counts(self) -> list[str]:
+    def counts(self) -> list[str]:
         kernels, launches = len(set(self.kernel_columns["kernel"].tolist())), int(self.kernel_columns["launches"].sum())
         counts = [plural(kernels, "kernel"), *([plural(launches, "launch")] if launches > kernels else [])]
-        return [*counts, *super()._counts()[1:]]
+        return [*counts, *super().counts()[1:]]
 
     points = frame_of("point_columns", "One row per launch (or group), precision and level.")
     roofs = frame_of("roof_columns", "One row per roof and origin.")
@@ -346,9 +307,7 @@ def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple
 
 
 def _points(m: Measurements, grouping: Grouping, roofs: Roofs, select: Selection, bounds: Callable[[], TextArray]) -> Table:
-    spec = load_spec()
-    levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
-    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, bounds)
+    tables = points_table(m, grouping, load_spec(), roofs.compute(), roofs.bandwidth(), select, bounds)
     return ordered(tables, columns.POINTS)
 
 
@@ -404,16 +363,17 @@ def _embedded(m: Measurements, select: Selection, everything: tuple[Everything, 
     from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs
 
     spec, grouping = load_spec(), group(m, "launch")
-    points = embedded_points(m, grouping, select)
+    points = of_rows(embedded_points(m, grouping, select), columns.POINTS)
+    points["notes"] = with_reasons(points)
     verdicts = Verdicts(m, grouping, spec, Roofs(m, (), "profiled"))
     kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts, everything)
-    shown = {(row["report"], row["launch"]) for row in points}
+    shown = set(zip(points["report"], points["launch"], strict=True))
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
         kernels["notes"][i] = "; ".join(filter(None, (kernels["notes"][i], charts_left_out(m, i))))
         if key in shown or kernels["status"][i] == "ok":
             kernels["status"][i] = "ok" if key in shown else "no-chart"
     return Roofline(
-        of_rows(points, columns.POINTS),
+        points,
         of_rows(embedded_roofs(m, select), columns.ROOFS),
         of_columns(kernels, columns.KERNELS),
         sources=gpu_reports(m),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_opcodes
+from ncu_roofline.chips import Binding, OpcodeRow, OpcodeTable, Precision, Spec, load_opcodes
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import Counters, slots, together, uncounted, whole_of
 from ncu_roofline.chips.source_counters import COUNTED as BY_ADDRESS
@@ -209,15 +209,13 @@ def work_of(
             found[precision.id], used[precision.id] = quantity, chosen
             if by_fused is not None:
                 fused[precision.id] = by_fused
-    masks = {p.id: np.full(len(counters.seconds), np.nan) for p in spec.precisions if p.unit == "flop" and p.id in used}
-    combinations: dict[tuple[int, ...], list[int]] = {}
-    for row, bindings in enumerate(zip(*used.values(), strict=True)):
-        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
-    for rows in combinations.values():
-        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
-        for name in masks.keys() & set(spec.summands(here)):
-            masks[name][rows] = 1.0
-    summands = {name: found[name].scaled(mask) for name, mask in masks.items()}
+    including = [chosen for chosen in used.values() if any(one is not None and one.includes for one in chosen)]
+    summands = {}
+    for precision in (one for one in spec.precisions if one.unit == "flop" and one.id in used):
+        counted = np.array([one is not None for one in used[precision.id]], dtype=bool) & precision.adds
+        for chosen in including:
+            counted &= [one is None or precision.id not in one.includes for one in chosen]
+        summands[precision.id] = found[precision.id].where(counted)
     if HALF in summands:  # constants stay visible with their caveat, and add to nothing
         summands[HALF] = summands[HALF].where(~opcodes.constants)
     return found, summands, fused
@@ -391,20 +389,20 @@ def executed(
     copied = [size * (name == _COPY) for size, name in zip(copied, names, strict=True)]
     halves = np.array([name in _HALF for name in names], dtype=bool)
     constants = np.array([opcode.startswith(_LOADS_CONSTANTS) for opcode in known], dtype=bool)
-    plain = [work is not None and work.per == "thread" and work.precision in spec.plain for work in works]
+    plain = [work is not None and work.does != "products" and work.precision in spec.plain for work in works]
     # A recorded kernel in double precision executes exactly two HFMA2.MMA for each division of integers.
     only = core & some(thread, halves) & some(thread, plain) & ~some(thread, halves & ~constants)
-    conversions = total(thread, [work is not None and work.per == "thread" and work.conversion for work in works])
+    conversions = total(thread, [work is not None and work.does == "conversion" for work in works])
     work, fused = {}, {}
     for one in spec.precisions:
         if one.bindings and not spec.bindings(one, capability):
             continue
-        counts, there, per = (warp, tensor, "warp") if one.kind == "tensor" else (thread, core, "thread")
+        counts, there = (warp, tensor) if one.kind == "tensor" else (thread, core)
         if not there.any():
             continue
-        mine = [work if work is not None and work.per == per and _is(one.id, work) else None for work in works]
+        mine = [work if work is not None and _is(one.id, work) else None for work in works]
         values = total(counts, [work.weight if work else 0.0 for work in mine])
-        unproven = some(counts, [work is not None and not work.proven for work in mine])
+        unproven = some(counts, [work is not None and work.family == "wgmma" for work in mine])
         origins = tuple(Origin(OPCODES, WARPS if one.kind == "tensor" else THREADS, note) for note in ("", _UNPROVEN))
         choice = np.where(there, unproven, -1).astype(np.int64)
         work[one.id] = Quantity(np.where(there, values, np.nan), choice, origins)
@@ -425,9 +423,9 @@ def executed(
 
 
 @lru_cache(maxsize=4096)
-def _is(precision: str, work: OpcodeWork) -> bool:
+def _is(precision: str, work: OpcodeRow) -> bool:
     """Whether work belongs to a precision id: tensor.fp16, tensor.fp16.mma.sparse, tensor.fp16.acc16, fp64."""
-    if work.per == "thread":
+    if work.does != "products" or "." not in precision:
         return work.precision == precision
     kind, type_, *rest = precision.split(".")
     families = [one for one in rest if one != "sparse" and one not in _ACCUMULATORS]
@@ -494,7 +492,7 @@ def _loads_of(code: Code, cubin: Cubin, capability: tuple[int, int]) -> Callable
         arithmetic = {work.precision for one, work in known if work.weight and not one.constant}
         loads = [(one.offset, work.precision, work.weight) for one, work in known if one.constant]
         unknown = any(one.name.startswith("op ") for one in every) or len(known) < len(works)
-        return arithmetic, loads, any(work.conversion for _, work in known), unknown
+        return arithmetic, loads, any(work.does == "conversion" for _, work in known), unknown
 
     def of_launch(kernel: Kernel) -> tuple[set[str], dict[str, float]]:
         within = reach.within(kernel.mangled_name) if kernel.mangled_name in cubin.functions else None

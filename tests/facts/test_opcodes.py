@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.chips import Architecture, OpcodeWork, kind_of, load_opcodes, load_spec, load_stalls
+from ncu_roofline.chips import Architecture, OpcodeRow, kind_of, load_opcodes, load_spec, load_stalls
 from ncu_roofline.chips.fields import SpecError, WeightedSum, parse_capability, parse_release, parse_target
 from ncu_roofline.chips.formulas import covers, summed
-from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, load_opcode_units, read_opcodes
+from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.source_counters import STALLED
 from ncu_roofline.chips.tables import load_sets
 from ncu_roofline.formats.report import Kernel, read_report
@@ -62,7 +62,7 @@ def executed(case: Case, chip: Capability) -> tuple[str, float]:
     return precision, padded
 
 
-def works(opcodes: dict[str, int], chip: Capability) -> list[tuple[OpcodeWork, int]]:
+def works(opcodes: dict[str, int], chip: Capability) -> list[tuple[OpcodeRow, int]]:
     table = load_opcodes()
     assert not [one for one in opcodes if table.unknown(one, chip)]
     return [(work, count) for one, count in opcodes.items() if (work := table.work(one, chip))]
@@ -78,14 +78,14 @@ def test_products() -> None:
     for target in TARGETS:
         chip, looked_at = capability(target), 0
         for case, opcodes in recorded(("mma", "wgmma"), target):
-            tensor = [(work, count) for work, count in works(opcodes, chip) if work.per == "warp"]
+            tensor = [(work, count) for work, count in works(opcodes, chip) if work.does == "products"]
             if case.ptx.startswith("mma.sync.aligned.m8n8k4.") and case.types[0] == "f16" and chip >= (8, 0):
                 assert not tensor, case.ptx  # made of FFMA on all but Volta and Turing
                 continue
             precision, operations = executed(case, chip)
             warps = 4 if case.family == "wgmma" else 1
             assert sum(work.weight * count for work, count in tensor) * warps == operations, (case.ptx, opcodes)
-            said = {(w.precision, w.family, w.sparse, w.accumulator, w.proven) for w, _ in tensor}
+            said = {(w.precision, w.family, w.sparse, w.accumulator, w.family != "wgmma") for w, _ in tensor}
             of = precision, case.family, case.sparse, ACCUMULATORS[case.accumulator], case.family == "mma"
             assert said == {of}, case.ptx
             looked_at += 1
@@ -126,13 +126,13 @@ def test_scalars() -> None:
                 precision, times = ARITHMETIC[kind]
                 if kind.endswith("16x2") and not case.ptx.startswith("fma") and any("HFMA2" in one for one in opcodes):
                     times = 2  # packed sums and products made by a fused multiply-add, which its opcode counts as
-                assert {(work.precision, work.per, work.conversion) for work, _ in done} == {(precision, "thread", False)}
+                assert {(work.precision, work.does) for work, _ in done} == {(precision, "arithmetic")}
                 assert sum(work.weight * count for work, count in done) == times * case.work, (case.ptx, opcodes)
                 assert {work.fused for work, _ in done} == {"FMA" in one for one in opcodes}
             elif kind == "none":
                 assert not [work for work, _ in done if work.precision != "int32"], (case.ptx, opcodes)
             elif case.ptx == "cvt.f32.f16":
-                assert done == [(OpcodeWork("fp16", 0, "thread", conversion=True), 1)]
+                assert [(work.does, work.precision, work.weight) for work, _ in done] == [("conversion", "fp16", 0)]
             elif kind == "int32":
                 integers = [(work.weight, count) for work, count in done if work.precision == "int32"]
                 if chip == (7, 0) and case.ptx.startswith(("min", "max")):
@@ -171,7 +171,7 @@ def test_wrong_tables(tmp_path: Path) -> None:
     for said, rows in FACTS["wrong"].items():
         (tmp_path / "opcodes.toml").write_text(head + rows, encoding="utf-8")
         with pytest.raises(SpecError) as caught:
-            read_opcodes(tmp_path)
+            load_opcodes(tmp_path)
         assert "opcodes.toml" in str(caught.value)
         assert said in str(caught.value)
 
@@ -382,7 +382,7 @@ def test_opcodes_of_real_reports(real_reports: dict[str, Path]) -> None:
                     assert sum(of) == pytest.approx(counters, rel=1e-6, abs=0), (name, precision)
                     compared[precision] += counters > 0
             for opcode in by_warp:
-                if (work := table.work(opcode, chip)) and work.per == "warp":
+                if (work := table.work(opcode, chip)) and work.does == "products":
                     assert by_thread[opcode] == 32 * by_warp[opcode], (name, opcode)
                     tensor.add(opcode)
             compared.update(pipes(kernel, chip, by_warp, name) if "full" in name else ())

@@ -17,24 +17,23 @@ from string import Formatter
 import pytest
 
 import ncu_roofline
-from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import Binding, load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
+from ncu_roofline.chips import load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
 from ncu_roofline.chips.fields import (
     ANY_MINOR,
     DATA,
     LAST,
     LAST_RELEASE,
     SpecError,
-    WeightedSum,
     expand,
     parse_capability,
     parse_release,
     ranges,
 )
-from ncu_roofline.chips.findings import ACCESSES, KINDS, of_library
+from ncu_roofline.chips.findings import of_library
 from ncu_roofline.chips.formulas import board_rule, summed
 from ncu_roofline.chips.opcodes import _File, _left, load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.sass import load_sass
+from ncu_roofline.chips.source_counters import ACCESSES, KINDS
 from ncu_roofline.chips.spec import Level
 from ncu_roofline.chips.tables import load_limits, load_sets
 from ncu_roofline.formats.report import read_report
@@ -55,12 +54,8 @@ def test_the_specification_as_it_is_read() -> None:
     assert pickle.loads(pickle.dumps(SPEC)) == SPEC  # on the way to another process
     assert {a.compute_capability for a in SPEC.architectures} >= set(CAPABILITIES)
     assert SPEC.architecture((9, 0)).name == "Hopper"
-    assert SPEC.architecture((6, 0)) is None
     assert [p.id for p in SPEC.precisions[:3]] == ["fp64", "fp32", "fp16"]
     assert [level.id for level in SPEC.levels] == ["l1", "shared", "l2", "dram", "system"]
-    for unknown in (lambda: SPEC.precision("fp99"), lambda: SPEC.level("l9"), lambda: SPEC.collect((7, 0), ["fp99"], [])):
-        with pytest.raises(KeyError):
-            unknown()
     assert list(expand("a__b")) == ["a__b"]
     assert list(expand("a__{b,c}_d{,_e}")) == ["a__b_d", "a__b_d_e", "a__c_d", "a__c_d_e"]
 
@@ -107,14 +102,6 @@ def test_weights_and_peaks_of_bindings() -> None:
         for binding in SPEC.bindings(SPEC.level("l2"), capability):
             if set(binding.counters.counters()) & {"lts__t_bytes", "lts__t_sectors"}:
                 assert (binding.source, "two L2 halves" in binding.note) == ("derived", True)
-
-
-def test_summands_count_nothing_twice() -> None:
-    plain = Binding(WeightedSum.of({"sm__a": 1}))
-    total = Binding(WeightedSum.of({"sm__a": 1}), includes=("tensor.fp16.sparse",))
-    names = ("fp32", "tensor.fp16", "tensor.fp16.mma", "tensor.fp16.sparse", "tensor.fp16.wgmma.sparse")
-    assert SPEC.summands(dict.fromkeys(names, plain)) == ("fp32", "tensor.fp16", "tensor.fp16.sparse")
-    assert SPEC.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")
 
 
 def test_the_nearest_older_chip_stands_in() -> None:
@@ -218,7 +205,6 @@ def test_wrong_files_are_refused_by_name_and_key(tmp_path: Path) -> None:
             read_spec(tmp_path)
         assert expected in str(caught.value)
         assert f"{folder}/zz-{path.name}" in str(caught.value)
-        assert isinstance(caught.value, (RooflineError, ValueError))
         Path(target).unlink()
     (tmp_path / "levels" / "zz.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match=r"levels/zz\.toml"):
@@ -268,17 +254,18 @@ def test_nothing_stands_twice() -> None:
 
 
 def test_bindings_and_families() -> None:
+    chips = [architecture.compute_capability for architecture in SPEC.architectures]
     for item in (*SPEC.precisions, *SPEC.levels):
         assert bool(item.bindings) != getattr(item, "opcodes", False)
         for index, one in enumerate(item.bindings):
-            assert one.capabilities, "of no chip that there is"
+            assert any(one in SPEC.bindings(item, chip) for chip in chips), "of no chip that there is"
             assert one.note or (one.source == "binding" and not one.lower_bound), "must say what it leaves out"
             assert one.clock or not one.peak
             assert not one.lacking or (isinstance(item, Level) and one.source != "binding")
             assert set(one.includes) <= PRECISIONS
             for earlier in item.bindings[:index]:
                 fewer = set(earlier.counters.counters()) <= set(one.counters.counters())
-                together = any(a <= d and c <= b for a, b in earlier.capabilities for c, d in one.capabilities)
+                together = any({earlier, one} <= {*SPEC.bindings(item, chip)} for chip in chips)
                 assert not (fewer and together), f"{one.counters.text()} can never be chosen"
     for one in SPEC.precisions:
         assert {one.part_of, one.beside, *one.replacements} - {""} <= PRECISIONS - {one.id}
@@ -295,19 +282,30 @@ def test_architectures_and_ranges() -> None:
         assert {*one.lacks, *one.bandwidth} <= LEVELS
         assert {*one.left_out, *one.uncertain} <= LEVELS | PRECISIONS
         assert one.costly <= {binding.clock for level in SPEC.levels for binding in level.bindings}
+        assert all(re.fullmatch("#[0-9A-F]{6}", hue) for item in (*SPEC.levels, *SPEC.precisions) for hue in item.color)
+        for gpu in one.gpus:  # 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1, 8 TB/s of a B200 7.67 by its bus
+            rate = gpu.sm_count * one.peaks["fp32.fma"] * gpu.core_clock
+            assert rate == pytest.approx(gpu.fp32_tflops * 1e12, rel=0.02), gpu.id
+            assert gpu.memory_clock * gpu.bus_bits / 4 == pytest.approx(gpu.dram, rel=0.05), gpu.id  # two words a cycle
     chips = {one.compute_capability for one in SPEC.architectures}
     majors = {(major, ANY_MINOR) for major, _ in chips}
 
-    def stated(value: object) -> Iterable[str]:
+    def stated(key: str, value: object) -> Iterable[object]:
         if isinstance(value, dict):
-            for key, one in value.items():
-                yield from [one] if key == "capabilities" else stated(one)
+            for name, one in value.items():
+                yield from [one] if name == key else stated(key, one)
         elif isinstance(value, list):
-            yield from chain.from_iterable(map(stated, value))
+            yield from chain.from_iterable(stated(key, one) for one in value)
 
     for path in [*DATA.glob("precisions/*.toml"), *DATA.glob("levels/*.toml")]:
-        ends = {end for text in stated(toml(path)) for pair in ranges(text) for end in pair}
-        assert ends <= chips | majors | {LAST}, path
+        for text in stated("capabilities", toml(path)):
+            ends = [*chain.from_iterable(ranges(text))]
+            assert ends == sorted(ends), path
+            assert set(ends) <= chips | majors | {LAST}, path
+        for table in stated("counters", toml(path)):
+            names = [name for pattern in table for name in expand(pattern)]
+            assert len(set(names)) == len(names) > 0, path
+            assert all(re.fullmatch(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*", name) for name in names), path
 
 
 def test_rows_of_opcodes() -> None:
@@ -316,6 +314,7 @@ def test_rows_of_opcodes() -> None:
     for index, (row, stated) in enumerate(zip(rows, table["rows"], strict=True)):
         needed, possible = ({*words.split()} for words in FACTS["keys"][row.does])
         assert needed <= stated.keys() <= needed | possible | {"opcodes", "does", "capabilities"}, stated
+        assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*", text) for text in stated["opcodes"])
         assert not row.precision or row.precision in PRECISIONS
         assert (row.does == "products") == row.precision.startswith("tensor.")
         assert len(row.k) in ((1, 2) if row.family == "wgmma" else (0,))
@@ -340,7 +339,8 @@ def test_the_instruction_roofline_and_the_rule_on_access_patterns() -> None:
     assert spec.kinds[0].id == "inst"
     assert all(bool(kind.level) == bool(kind.transactions) for kind in spec.kinds)
     assert {wall.kind for wall in spec.walls} <= {kind.id for kind in spec.kinds}
-    known = {counter for kind in spec.kinds for one in kind.formulas() for counter in one.counters()}
+    ways = (way for kind in spec.kinds for way in (*kind.instructions, *kind.transactions))
+    known = {counter for way in ways for counter in way.counters.counters()}
     rules = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules"
     text = (rules / "access_pattern.py.j2").read_text(encoding="utf-8")
     (pairs,) = re.findall(r"COUNTERS = \((.*?)\n\)", text, re.DOTALL)
@@ -380,7 +380,7 @@ def test_sets_bounds_and_headers_as_stated() -> None:
     limits, bounds = load_limits(), FACTS["bounds"]
     assert {name: found.id if (found := limits.bound(name)) else "" for name in bounds} == bounds
     assert limits.bound("lts__t_bytes" + "x" * 1000 + ".sum") is None
-    assert (limits.slices, round(limits.seconds)) == (960, 32_000_000)
+    assert limits.slices == 960
     bindings = [one for owner in (*SPEC.precisions, *SPEC.levels) for one in owner.bindings]
     read = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
     unbound = [name for name in {*read, *load_units().metrics()} if limits.bound(name) is None]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ncu_roofline.analyses.source.frames import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
 from ncu_roofline.base.texts import listed, plural, shorten
-from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
+from ncu_roofline.chips import OpcodeRow, kind_of, load_opcodes
 from ncu_roofline.chips import sass as limits
 from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.report import Kernel, Metrics
@@ -376,7 +376,7 @@ def _work(
         variants.setdefault(opcode.partition(".")[0], []).append(opcode)
 
     @cache
-    def work_of(opcode: str) -> OpcodeWork | str | None:
+    def work_of(opcode: str) -> OpcodeRow | str | None:
         """What one execution does: None for no work, and the opcode itself where nobody can tell."""
         if not opcode or opcode.startswith("op "):
             return opcode
@@ -396,9 +396,9 @@ def _work(
             own = kind_of(work) if work else ""
             for kind in (own,) if own in weight else weight:
                 weight[kind][row] = math.nan
-        elif work is not None and not work.conversion and (kind := work.precision.partition(".")[0]) in weight:
+        elif work is not None and work.does != "conversion" and (kind := work.precision.partition(".")[0]) in weight:
             weight[kind][row] = work.weight
-            per_warp[row] = work.per == "warp"
+            per_warp[row] = work.does == "products"
     numbers = np.where(per_warp, columns["executed"], columns["threads"])
     idle = np.isfinite(numbers) & (numbers == 0) | (columns["executed"] == 0)
     result = {f"work_{kind}": np.where((one == 0) | idle, 0.0, numbers * one) for kind, one in weight.items()}

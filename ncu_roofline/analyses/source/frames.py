@@ -307,10 +307,10 @@ class SourceRoofline(Displayed):
         """The name of one of its source files, as short as tells them apart."""
         return self._file_names.get(file) or one_line(last_part(file))
 
-    def _counts(self) -> list[str]:
+    def counts(self) -> list[str]:
         """How many loops, lines and instructions there are, without the rows of code in none."""
         loops, lines = int((self.loop_columns["loop"] >= 0).sum()), int((self.line_columns["line"] > 0).sum())
-        return [plural(loops, "loop"), plural(lines, "line"), *super()._counts()[2:]]
+        return [plural(loops, "loop"), plural(lines, "line"), *super().counts()[2:]]
 
     lines = frame_of("line_columns", "One row per source line of a launch.")
     outer_lines = frame_of(

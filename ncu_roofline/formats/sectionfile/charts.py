@@ -78,9 +78,9 @@ class _Sides:
 
 @dataclass(frozen=True)
 class Roof(_Sides):
-    """Peak work (horizontal line) and peak traffic (diagonal line); `model.plausible` makes NaN of a line that can't be.
-    `computed` names derived metrics that the report lacks and that were computed here from the section's definitions; NVIDIA's
-    viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks."""
+    """Peak work (horizontal line) and peak traffic (diagonal line).  `computed` names derived metrics that the report lacks and
+    that were computed here from the section's definitions; NVIDIA's viewers, which compute them only while profiling, draw no
+    such roof.  `lacking`: summands that the report lacks."""
 
     label: str
     peak_work: float

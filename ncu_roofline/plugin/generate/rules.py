@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 # What rules carry as it stands here.
-_CARRIED = (verdict, formulas, model_name, source_counters, findings)
+_CARRIED = (verdict, formulas, model_name, findings)
 # What rules read of the facts of `chips`, and what they have as it is.
 _WHOLE = (
     *(facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units),
     *(tables.Told, tables.LibraryFunction, tables.Findings),
 )
 _READ: dict[type, str] = {
-    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes",
+    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes lacking",
     facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
     facts.Level: "id label short order chain domain bindings",
     facts.BoardRule: "names peaks absent",
@@ -148,6 +148,7 @@ def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence
         "generated": GENERATED,
         "by_release": ncu.BY_RELEASE,
         "records": "\n".join(map(_definition, (*_RECORDS.values(), _Ceilings))),
+        "constants": "\n".join(f"{name} = {python(value)}" for name, value in source_counters.STATED.items()),
         "carried": "\n\n\n".join(map(plain_source, _CARRIED)),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
         "chips": {one.compute_capability: _carried(one) for one in spec.architectures},

@@ -5,13 +5,13 @@
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later with few of its modules.
 import math
 import re
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import NvRules
 
 # One way to count the work of a precision or the traffic of a level, for ranges of compute capabilities.
-Binding = namedtuple("Binding", "counters capabilities peak clock source note includes lower_bound writes")
-Binding.__new__.__defaults__ = ((((7, 0), (99, 9)),), None, 'sm', 'binding', '', (), False, None)
+Binding = namedtuple("Binding", "counters capabilities peak clock source note includes lower_bound writes lacking")
+Binding.__new__.__defaults__ = ((((7, 0), (99, 9)),), None, 'sm', 'binding', '', (), False, None, False)
 # A kind of arithmetic.
 Precision = namedtuple("Precision", "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions")
 Precision.__new__.__defaults__ = ((), '', {}, False, False)
@@ -333,11 +333,11 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on + 2*smsp__sass_thread_inst_executed_op_fadd2_pred_on + 2*smsp__sass_thread_inst_executed_op_fmul2_pred_on + 4*smsp__sass_thread_inst_executed_op_ffma2_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
             ),
             Binding(
                 counters=terms('sm__sass_thread_inst_executed_op_fadd_pred_on + sm__sass_thread_inst_executed_op_fmul_pred_on + 2*sm__sass_thread_inst_executed_op_ffma_pred_on + 2*sm__sass_thread_inst_executed_op_fadd2_pred_on + 2*sm__sass_thread_inst_executed_op_fmul2_pred_on + 4*sm__sass_thread_inst_executed_op_ffma2_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on'),
@@ -353,17 +353,17 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
             Binding(
                 counters=terms('sm__sass_thread_inst_executed_op_fadd_pred_on + sm__sass_thread_inst_executed_op_fmul_pred_on + 2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on + smsp__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
         ),
@@ -857,7 +857,7 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_off + sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_off + sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off'),
@@ -868,7 +868,7 @@ PRECISIONS = (
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp8.sparse',),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16 + sm__ops_path_tensor_src_fp8_dst_fp32'), capabilities=(((10, 3), (10, 7)),),
+                counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16 + sm__ops_path_tensor_src_fp8_dst_fp32'), capabilities=(((10, 3), (10, 99)),),
                 peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp8.sparse',),
             ),
@@ -888,7 +888,7 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on + sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on + sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on'),
@@ -902,14 +902,14 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_off + sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_off + sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off'),
                 capabilities=(((12, 0), (99, 9)),), peak=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16 + sm__ops_path_tensor_src_fp4_fp6_dst_fp32'), capabilities=(((10, 3), (10, 7)),),
+                counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16 + sm__ops_path_tensor_src_fp4_fp6_dst_fp32'), capabilities=(((10, 3), (10, 99)),),
                 peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp6fp4.sparse',),
             ),
@@ -926,7 +926,7 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on + sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on + sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on'),
@@ -1014,7 +1014,7 @@ PRECISIONS = (
                 capabilities=(((10, 0), (10, 0)), ((11, 0), (11, 0))), peak=terms('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'),
             ),
             Binding(
@@ -1032,7 +1032,7 @@ PRECISIONS = (
                 includes=('tensor.int8.sparse',),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_int8'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_src_int8'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), note='sparse products are included, counted as their dense equivalents',
                 includes=('tensor.int8.sparse',),
             ),
@@ -1054,7 +1054,7 @@ PRECISIONS = (
                 capabilities=(((10, 0), (10, 0)), ((11, 0), (11, 0))), peak=terms('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'),
             ),
         ),
@@ -1331,11 +1331,11 @@ LEVELS = (
                 source='derived', note='sum of sectors x 32 B of all units; on chips with two L2 halves traffic between them is included',
             ),
             Binding(
-                counters=terms('lts__t_bytes'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 7))), clock='lts', source='derived',
+                counters=terms('lts__t_bytes'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 99))), clock='lts', source='derived',
                 note='traffic between the two L2 halves is included',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 7))), clock='lts', source='derived',
+                counters=terms('32*lts__t_sectors'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 99))), clock='lts', source='derived',
                 note='sectors x 32 B, traffic between the two L2 halves is included',
             ),
             Binding(
@@ -1353,63 +1353,61 @@ LEVELS = (
     Level(
         id='dram', label='DRAM', order=3,
         bindings=(
+            Binding(counters=terms('dram__bytes'), capabilities=(((7, 0), (12, 99)),), peak=terms('dram__bytes'), clock='dram'),
             Binding(
-                counters=terms('dram__bytes'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram',
+                counters=terms('dram__bytes_read + dram__bytes_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram',
+                writes=terms('dram__bytes_write'),
             ),
             Binding(
-                counters=terms('dram__bytes_read + dram__bytes_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
-                peak=terms('dram__bytes'), clock='dram', writes=terms('dram__bytes_write'),
+                counters=terms('dram__bytes_op_read + dram__bytes_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram',
+                writes=terms('dram__bytes_op_write'),
             ),
             Binding(
-                counters=terms('dram__bytes_op_read + dram__bytes_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'),
-                clock='dram', writes=terms('dram__bytes_op_write'),
+                counters=terms('32*dram__sectors_read + 32*dram__sectors_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram',
+                source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_write'),
             ),
             Binding(
-                counters=terms('32*dram__sectors_read + 32*dram__sectors_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_write'),
+                counters=terms('32*dram__sectors_op_read + 32*dram__sectors_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'),
+                clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_op_write'),
             ),
             Binding(
-                counters=terms('32*dram__sectors_op_read + 32*dram__sectors_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_op_write'),
+                counters=terms('32*dram__sectors'), capabilities=(((7, 0), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='sectors x 32 B',
             ),
             Binding(
-                counters=terms('32*dram__sectors'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B',
+                counters=terms('dram__bytes_read'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: reads only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_read'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), peak=terms('dram__bytes'),
-                clock='dram', source='derived', note='lower bound: reads only', lower_bound=True,
+                counters=terms('dram__bytes_op_read'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: reads only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_op_read'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: reads only', lower_bound=True,
+                counters=terms('dram__bytes_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: writes only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), peak=terms('dram__bytes'),
-                clock='dram', source='derived', note='lower bound: writes only', lower_bound=True,
+                counters=terms('dram__bytes_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: writes only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: writes only', lower_bound=True,
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss'), capabilities=(((7, 0), (7, 5)), ((8, 6), (8, 9))),
+                peak=terms('dram__bytes'), clock='dram', source='derived', note='lower bound: reads of the SMs that miss L2 x 32 B', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss'),
-                capabilities=(((7, 0), (7, 0)), ((7, 5), (7, 5)), ((8, 6), (8, 6)), ((8, 9), (8, 9))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: reads of the SMs that miss L2 x 32 B', lower_bound=True,
-            ),
-            Binding(
-                counters=terms('32*lts__d_sectors_fill_device + 32*lts__d_sectors_fill_sysmem'),
-                capabilities=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((12, 1), (12, 1))), clock='', source='derived',
+                counters=terms('32*lts__d_sectors_fill_device + 32*lts__d_sectors_fill_sysmem'), capabilities=(((7, 0), (10, 99)), ((12, 0), (12, 99))),
+                clock='', source='derived',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', lower_bound=True,
+                lacking=True,
             ),
             Binding(
-                counters=terms('32*lts__d_sectors_fill_sysmem'), capabilities=(((11, 0), (11, 0)),), clock='', source='derived',
+                counters=terms('32*lts__d_sectors_fill_sysmem'), capabilities=(((11, 0), (11, 99)),), clock='', source='derived',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', lower_bound=True,
+                lacking=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_lookup_miss'), capabilities=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((11, 0), (11, 0)), ((12, 1), (12, 1))),
-                clock='', source='derived', note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', lower_bound=True,
+                counters=terms('32*lts__t_sectors_lookup_miss'), capabilities=(((7, 0), (12, 99)),), clock='', source='derived',
+                note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', lower_bound=True, lacking=True,
             ),
         ),
         short='DRAM', chain=True, domain='memory',
@@ -1418,19 +1416,19 @@ LEVELS = (
         id='system', label='System memory', order=4,
         bindings=(
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='',
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((7, 0), (9, 0)),), clock='',
                 note='SM accesses to system memory in sectors x 32 B, L2 hits included',
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
+                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((10, 0), (12, 99)),), clock='',
                 note='SM accesses to system memory in sectors x 32 B, hits in the L2 for system memory included',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_aperture_sysmem'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0)), ((12, 0), (12, 0))),
-                clock='', note='accesses of all units to system memory in sectors x 32 B, L2 hits included',
+                counters=terms('32*lts__t_sectors_aperture_sysmem'), capabilities=(((7, 0), (9, 0)), ((12, 0), (12, 99))), clock='',
+                note='accesses of all units to system memory in sectors x 32 B, L2 hits included',
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_aperture_sysmem'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
+                counters=terms('32*syslts__t_sectors_aperture_sysmem'), capabilities=(((10, 0), (12, 99)),), clock='',
                 note='accesses of all units to system memory in sectors x 32 B, hits in the L2 for system memory included',
             ),
             Binding(
@@ -1438,21 +1436,20 @@ LEVELS = (
                 clock='', source='derived', note='all traffic of the PCIe and C2C links in units of 512 and 2048 B, not of the kernel alone',
             ),
             Binding(
-                counters=terms('pcie__read_bytes + pcie__write_bytes'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (8, 9)), ((12, 0), (12, 0))),
-                clock='', source='derived', note='all traffic of the PCIe link in units of 512 B, not of the kernel alone',
+                counters=terms('pcie__read_bytes + pcie__write_bytes'), capabilities=(((7, 0), (8, 9)), ((12, 0), (12, 99))), clock='', source='derived',
+                note='all traffic of the PCIe link in units of 512 B, not of the kernel alone',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'),
-                capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='', source='derived',
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (9, 0)),), clock='', source='derived',
                 note='lower bound: L2 misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
-                source='derived', note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
+                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((10, 0), (12, 99)),), clock='', source='derived',
+                note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='',
-                source='derived', note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', lower_bound=True,
+                counters=terms('32*lts__t_sectors_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (9, 0)),), clock='', source='derived',
+                note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
         ),
         short='System', domain='link',
@@ -1585,6 +1582,56 @@ HARDWARE = Units(
 CEILINGS = ()
 NO_CEILINGS = Ceilings()
 GUESSED_SLICES = " L2 slices by device attributes, which on some GPUs count more than there are."
+
+
+# What counts by instruction are called, and opcodes by what is said of them.
+SECTOR = 32
+WARP = 32
+PARTS = (
+    ('active', 32, 'executed'), ('threads', 32, 'executed'), ('threads', 1, 'active'), ('ideal', 1, 'requested'), ('shared_ideal', 1, 'shared'),
+    ('not_issued', 1, 'samples'),
+)
+STALLED = 'smsp__pcsamp_warps_issue_stalled_'
+OPCODE_THREADS = 'sass__thread_inst_executed_true_per_opcode_with_modifier_all'
+OPCODE_WARPS = 'sass__inst_executed_per_opcode_with_modifier_all'
+HIT_RATES = (('L1', 'l1tex__t_sector_hit_rate.pct'), ('L2', 'lts__t_sector_hit_rate.pct'))
+ALL_HIT = 101.0
+BUSY = (
+    ('dram', ('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', 'dram__throughput.avg.pct_of_peak_sustained_elapsed')),
+    ('warps', ('sm__warps_active.avg.pct_of_peak_sustained_active',)), ('warps_possible', ('sm__maximum_warps_per_active_cycle_pct',)),
+)
+LAUNCHED = (
+    ('waves', 'launch__waves_per_multiprocessor'), ('limit_registers', 'launch__occupancy_limit_registers'),
+    ('limit_shared', 'launch__occupancy_limit_shared_mem'), ('limit_blocks', 'launch__occupancy_limit_blocks'),
+    ('limit_warps', 'launch__occupancy_limit_warps'),
+)
+WORKING = 'work (their predicate is true; which are active was not counted by instruction)'
+KINDS = (
+    ('shared', ('ATOMS', 'LDS', 'LDSM', 'STS', 'STSM')), ('shuffles', ('SHFL',)), ('special', ('MUFU',)), ('conversions', ('F2F', 'F2I', 'FRND', 'I2F', 'I2I')),
+    ('indices', ('S2R', 'S2UR')), ('copies', ('LDGSTS',)),
+)
+ACCESSES = (('narrow', ('LD', 'LDG', 'LDL', 'ST', 'STG', 'STL')), ('narrow_stores', ('ST', 'STG', 'STL')), ('narrow_shared', ('LDS', 'STS')))
+SLOW = (
+    ('shared', 'accesses to shared memory'), ('shuffles', 'shuffles'), ('special', 'MUFU instructions (reciprocals, roots, exp, sin)'),
+    ('conversions', 'conversions'), ('indices', 'reads of threadIdx and blockIdx'),
+)
+LIMITS = (
+    ('limit_registers', 'registers'), ('limit_shared', 'shared memory'), ('limit_blocks', 'the size of blocks'), ('limit_warps', 'the size of blocks'),
+)
+ARITHMETIC = (
+    ('FP64', ('DADD',), ('DMUL',), ('DFMA',), 1), ('FP32', ('FADD', 'FADD32I'), ('FMUL', 'FMUL32I'), ('FFMA', 'FFMA32I'), 1),
+    ('packed FP32', ('FADD2',), ('FMUL2',), ('FFMA2',), 2), ('FP16', ('HADD2', 'HADD2_32I'), ('HMUL2', 'HMUL2_32I'), ('HFMA2', 'HFMA2_32I'), 2),
+)
+INDEXING = (
+    'IADD', 'IADD3', 'IADD32I', 'IMAD', 'IMUL', 'ISCADD', 'ISETP', 'LEA', 'SHF', 'SHL', 'VIADD', 'UIADD3', 'UIMAD', 'UISETP', 'ULEA', 'USHF',
+)
+COUNTED = {
+    'executed': (('inst_executed',), 1), 'active': (('thread_inst_executed',), 1), 'threads': (('thread_inst_executed_true',), 1),
+    'requested': (('memory_l2_theoretical_sectors_global', 'memory_l2_sectors_global'), 32),
+    'ideal': (('memory_l2_theoretical_sectors_global_ideal', 'memory_l2_sectors_global_ideal'), 32),
+    'local': (('memory_l2_theoretical_sectors_local', 'memory_l2_sectors_local'), 32), 'shared': (('memory_l1_wavefronts_shared',), 1),
+    'shared_ideal': (('memory_l1_wavefronts_shared_ideal',), 1), 'samples': (('smsp__pcsamp_sample_count',), 1),
+}
 
 
 # From files of ncu-roofline, as it stands there.
@@ -2529,59 +2576,6 @@ def model_name(device):
     return " ".join(words).lower()
 
 
-SECTOR, WARP = 32, 32  # bytes, lanes
-# Column of the frames -> metrics whose instances are keyed by address, the first that a report has, and what a count is worth.
-# Until 2020.3 sectors were called by where they go, since then by what the addresses would need.
-COUNTED = {
-    "executed": (("inst_executed",), 1),
-    "active": (("thread_inst_executed",), 1),
-    "threads": (("thread_inst_executed_true",), 1),
-    "requested": (("memory_l2_theoretical_sectors_global", "memory_l2_sectors_global"), SECTOR),
-    "ideal": (("memory_l2_theoretical_sectors_global_ideal", "memory_l2_sectors_global_ideal"), SECTOR),
-    "local": (("memory_l2_theoretical_sectors_local", "memory_l2_sectors_local"), SECTOR),
-    "shared": (("memory_l1_wavefronts_shared",), 1),
-    "shared_ideal": (("memory_l1_wavefronts_shared_ideal",), 1),
-    "samples": (("smsp__pcsamp_sample_count",), 1),
-}
-# Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
-PARTS = (
-    ("active", WARP, "executed"),
-    ("threads", WARP, "executed"),
-    ("threads", 1, "active"),
-    ("ideal", 1, "requested"),
-    ("shared_ideal", 1, "shared"),
-    ("not_issued", 1, "samples"),
-)
-STALLED = "smsp__pcsamp_warps_issue_stalled_"
-# Executions by opcode: the opcodes with their modifiers are what the instances belong to.
-OPCODE_THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
-OPCODE_WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
-# Of a whole launch: what caches served, in percent, up to which sums of several passes may be; how full DRAM and an SM with
-# warps were, in percent, the first that is there; waves of blocks, and the blocks that an SM has room for.
-HIT_RATES = (("L1", "l1tex__t_sector_hit_rate.pct"), ("L2", "lts__t_sector_hit_rate.pct"))
-ALL_HIT = 101.0
-BUSY = (
-    ("dram", ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed")),
-    ("warps", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
-    ("warps_possible", ("sm__maximum_warps_per_active_cycle_pct",)),
-)
-LAUNCHED = (
-    ("waves", "launch__waves_per_multiprocessor"),
-    ("limit_registers", "launch__occupancy_limit_registers"),
-    ("limit_shared", "launch__occupancy_limit_shared_mem"),
-    ("limit_blocks", "launch__occupancy_limit_blocks"),
-    ("limit_warps", "launch__occupancy_limit_warps"),
-)
-# What is said of lanes where only those whose predicate is true were counted, as by 2021.2 and before.
-WORKING = "work (their predicate is true; which are active was not counted by instruction)"
-
-
-def adds_up(instances, total):
-    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.  Counts
-    that are floats may be rounded."""
-    return not abs(instances - total) > 1e-6 * max(instances, total)
-
-
 # Below this share of what a finding is about it is not told: a few percent are within what counts and samples scatter.
 FINDING_SHARE = 0.03
 # A finding on memory accesses is told if what they could save costs their unit this share of the cycles in which all
@@ -2620,54 +2614,11 @@ PRESENT = 0.01
 MANY_WARPS = 0.75
 # Instructions of 16 bytes that fit into the cache nearest to the scheduler: 12 KiB (Jia et al. 2018, of Volta).
 NEAR_CODE = 768
-# Instructions by the word that tells that there are any.
-KINDS = (
-    ("shared", ("ATOMS", "LDS", "LDSM", "STS", "STSM")),
-    ("shuffles", ("SHFL",)),
-    ("special", ("MUFU",)),
-    ("conversions", ("F2F", "F2I", "FRND", "I2F", "I2I")),
-    ("indices", ("S2R", "S2UR")),
-    ("copies", ("LDGSTS",)),
-)
-# Those by which a lane may move up to 16 bytes at once, and does where this modifier says so.
-ACCESSES = (
-    ("narrow", ("LD", "LDG", "LDL", "ST", "STG", "STL")),
-    ("narrow_stores", ("ST", "STG", "STL")),
-    ("narrow_shared", ("LDS", "STS")),
-)
 WIDEST = "128"
-# What answers after tens of cycles, as a sentence calls it.
-SLOW = (
-    ("shared", "accesses to shared memory"),
-    ("shuffles", "shuffles"),
-    ("special", "MUFU instructions (reciprocals, roots, exp, sin)"),
-    ("conversions", "conversions"),
-    ("indices", "reads of threadIdx and blockIdx"),
-)
 FILLED = ("dram", "warps", "warps_possible")
-# Blocks that an SM has room for by what they need, as a sentence calls that.
-LIMITS = (
-    ("limit_registers", "registers"),
-    ("limit_shared", "shared memory"),
-    ("limit_blocks", "the size of blocks"),
-    ("limit_warps", "the size of blocks"),
-)
-
-# Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
-ARITHMETIC = (
-    ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
-    ("FP32", ("FADD", "FADD32I"), ("FMUL", "FMUL32I"), ("FFMA", "FFMA32I"), 1),
-    ("packed FP32", ("FADD2",), ("FMUL2",), ("FFMA2",), 2),
-    ("FP16", ("HADD2", "HADD2_32I"), ("HMUL2", "HMUL2_32I"), ("HFMA2", "HFMA2_32I"), 2),
-)
 # Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
 SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
 DIVIDING = ("I2F", "F2I", "MUFU")
-# What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
-INDEXING = (
-    *("IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "ISCADD", "ISETP", "LEA", "SHF", "SHL", "VIADD"),
-    *("UIADD3", "UIMAD", "UISETP", "ULEA", "USHF"),
-)
 
 # The instructions of a kernel, by row: ``names`` of opcodes without modifiers, ``kinds`` ("" not known), ``lines`` that they
 # are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
@@ -2758,16 +2709,15 @@ def sites(launch, amounts, least, kinds = ()):
     in which it has most.  Code without lines is taken loop by loop."""
     if not amounts or not sum(amounts.values()) >= least:
         return []
-    code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
+    code, sums = launch.code(), OrderedDict()  # type: Any, dict[Any, float]
     # Of these kinds, or of a kind that nobody knows.
     chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
     rows = sorted([row for row in chosen if code.loops[row] is not None])
     for row in rows:
         key = (code.lines[row], code.loops[row])
-        order += [key] if key not in sums else []
         sums[key] = sums.get(key, 0.0) + amounts[row]
     home = {}
-    for line, loop in order:
+    for line, loop in sums:
         if line not in home or sums[line, loop] >= sums[line, home[line]]:
             home[line] = loop
     members = {}
@@ -2779,12 +2729,11 @@ def sites(launch, amounts, least, kinds = ()):
 
 def site_of(code, rows, amounts):
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
-    by_line, order, kept, amount = {}, [], [], 0.0  # type: dict[Any, float], list[Any], list[Any], float
+    by_line, kept, amount = OrderedDict(), [], 0.0  # type: dict[Any, float], list[Any], float
     for row in rows:
-        order += [code.lines[row]] if code.lines[row] not in by_line else []
         by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
     whole = sum(by_line.values())
-    for line in sorted(order, key=lambda line: -by_line[line]):
+    for line in sorted(by_line, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
         kept.append(line)
@@ -3366,7 +3315,8 @@ class Kernel(object):
         """The ways of counting a precision or a level on this chip."""
         key = (self.capability, item.id)
         if key not in WAYS:
-            WAYS[key] = [way for way in item.bindings if self.is_among(way.capabilities)]
+            lacking = item.id in self.facts.lacks
+            WAYS[key] = [way for way in item.bindings if way.lacking == lacking and self.is_among(way.capabilities)]
         return WAYS[key]
 
     @once
