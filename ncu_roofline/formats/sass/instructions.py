@@ -1,6 +1,6 @@
 """Instructions from their bytes: names, the modifiers that decide work and bytes, where control goes; basic blocks and loops.
 
-Loops are natural ones, from the dominators of a function's control-flow graph.
+Loops are natural ones: cycles that are entered at their headers only.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ FLOWS = {
 }
 """What changes where control goes next, by name: see `Instruction.flow`."""
 _DEEPEST = 64  # loops around a block; of code that was written by people a few, of hostile code as many as there are blocks
+_PATIENCE = 16  # times that each block is looked at: loops take two, cycles with several entries as many as there are cycles
 
 
 class Instruction(NamedTuple):
@@ -190,36 +191,22 @@ def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Seque
 
 
 def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
-    """The natural loops, and whether there are cycles that are none."""
+    """The natural loops, and whether there are cycles that are none.
+
+    After Tarjan's test of reducibility: what goes back up the tree of a depth-first search closes a loop where nothing that
+    leads to it, without passing the header, lies outside of the tree below the header.  Inner loops are found first, and are
+    one node of outer ones.
+    """
     graph = [block.successors for block in blocks]
-    root, entries = len(graph), list[int]()  # entered from outside: the first, and the first of what none of these leads to
-    reached = [False] * root
-    for entry in range(root):
-        if not reached[entry]:
-            entries.append(entry)
-            stack = [entry]
-            while stack:
-                node = stack.pop()
-                if not reached[node]:
-                    reached[node] = True
-                    stack += graph[node]
-    graph.append(tuple(entries))
-    order, tree = depth_first(graph, root)
-    searched, dominated = _spans(tree, order), _spans(immediate_dominators(graph, root), order)
+    order, last = depth_first(graph)
+    first = {node: number for number, node in enumerate(order)}
     latches: dict[int, list[int]] = {}
     before: list[list[int]] = [[] for _ in graph]
-    irreducible = False
     for node in order:
         for after in graph[node]:
             before[after].append(node)
-            first, last = searched
-            if first[after] <= first[node] <= last[after]:  # goes back up the tree of the search
-                first, last = dominated
-                if first[after] <= first[node] <= last[after]:
-                    latches.setdefault(after, []).append(node)
-                else:
-                    irreducible = True
-    headers = [node for node in order if node in latches]  # those of outer loops before those of inner ones
+            if first[after] <= first[node] <= last[after]:
+                latches.setdefault(after, []).append(node)
     outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
 
     def find(node: int) -> int:
@@ -230,16 +217,32 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
             outermost[node], node = top, outermost[node]
         return top
 
-    bodies: dict[int, list[int]] = {}
-    for header in reversed(headers):
-        found = bodies[header] = []
-        stack = list(map(find, latches[header]))
-        while stack:
-            node = stack.pop()
-            if node != header and outermost[node] != header:
-                outermost[node] = header
-                found.append(node)
+    bodies: dict[int, set[int]] = {}
+    irreducible, left = False, _PATIENCE * (len(graph) + sum(map(len, graph)))
+    for header in sorted(latches, key=first.__getitem__, reverse=True):
+        body, closing = set[int](), list[int]()
+        for latch in latches[header]:
+            found, stack = set[int](), [find(latch)]
+            while stack:
+                node = stack.pop()
+                if node == header or node in body or node in found:
+                    continue
+                if not first[header] < first[node] <= last[header]:  # entered beside the header
+                    irreducible = True
+                    break
+                found.add(node)
                 stack += map(find, before[node])
+                left -= 1 + len(before[node])
+                if left < 0:
+                    raise CodeError("its cycles have more entries than people write")
+            else:
+                body |= found
+                closing.append(latch)
+        if closing:
+            bodies[header], latches[header] = body, closing
+            for node in body:
+                outermost[node] = header
+    headers = sorted(bodies, key=first.__getitem__)  # those of outer loops before those of inner ones
     parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
     depths: dict[int, int] = {}
     for header in headers:
@@ -265,91 +268,27 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
     return loops, irreducible
 
 
-def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Of each node of a tree, numbered so that what is below a node follows it: its number and the last one below it.
+def depth_first(successors: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """All nodes in the order in which a depth-first search meets them, and of each node its place or the last one below it.
 
-    ``order``: parents before their children.
-    """
-    size = [1] * len(parents)
-    for node in reversed(order):
-        if parents[node] >= 0:
-            size[parents[node]] += size[node]
-    first = [0] * len(parents)
-    free = [1] * len(parents)
-    for node in order:
-        above = parents[node]
-        if above >= 0:
-            first[node] = free[above]
-            free[above] += size[node]
-            free[node] = first[node] + 1
-    return first, [number + below - 1 for number, below in zip(first, size, strict=True)]
-
-
-def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int]]:
-    """The nodes that can be reached from ``root``, in the order in which a depth-first search meets them.
-
-    Also the parent of each node in the tree of the search; -1 of the root and of what can't be reached.
+    It begins at the first node, and again at the first of what it did not reach: where code is entered from outside.
     """
     parents = [-1] * len(successors)
     order: list[int] = []
     seen = [False] * len(successors)
-    stack = [(root, -1)]
-    while stack:
-        node, parent = stack.pop()
-        if seen[node]:
-            continue
-        seen[node] = True
-        parents[node] = parent
-        order.append(node)
-        stack.extend((after, node) for after in reversed(successors[node]) if not seen[after])
-    return order, parents
-
-
-def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> list[int]:
-    """The immediate dominator of each node; -1 of the root and of what can't be reached from it.
-
-    By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
-    """
-    order, parents = depth_first(successors, root)
-    # Nodes are numbered as the search meets them: 0 is the root.
-    number = dict(zip(order, range(len(order)), strict=True))
-    before: list[list[int]] = [[] for _ in order]
-    for node in order:
-        for after in successors[node]:
-            before[number[after]].append(number[node])
-    parent = [number.get(parents[node], -1) for node in order]
-    semi, label = list(range(len(order))), list(range(len(order)))
-    ancestor = [-1] * len(order)  # in the part of the tree that was looked at; paths are shortened as they are asked for
-
-    def lowest(node: int) -> int:
-        """The node with the lowest semidominator on the path from ``node`` up to its root, which is left out."""
-        if ancestor[node] < 0:
-            return node
-        path, one = [], node
-        while ancestor[ancestor[one]] >= 0:
-            path.append(one)
-            one = ancestor[one]
-        for one in reversed(path):
-            above = ancestor[one]
-            if semi[label[above]] < semi[label[one]]:
-                label[one] = label[above]
-            ancestor[one] = ancestor[above]
-        return label[node]
-
-    dominators = [0] * len(order)
-    bucket: list[list[int]] = [[] for _ in order]
-    for node in range(len(order) - 1, 0, -1):
-        for one in before[node]:
-            semi[node] = min(semi[node], semi[lowest(one)])
-        bucket[semi[node]].append(node)
-        above = ancestor[node] = parent[node]
-        for one in bucket[above]:
-            least = lowest(one)
-            dominators[one] = least if semi[least] < above else above
-        bucket[above] = []
-    found = [-1] * len(successors)
-    for node in range(1, len(order)):
-        if dominators[node] != semi[node]:
-            dominators[node] = dominators[dominators[node]]
-        found[order[node]] = order[dominators[node]]
-    return found
+    for root in range(len(successors)):
+        stack = [(root, -1)]
+        while stack:
+            node, parent = stack.pop()
+            if seen[node]:
+                continue
+            seen[node] = True
+            parents[node] = parent
+            order.append(node)
+            stack.extend((after, node) for after in reversed(successors[node]) if not seen[after])
+    last = [0] * len(successors)
+    for place, node in reversed(list(enumerate(order))):
+        last[node] = max(last[node], place)
+        if parents[node] >= 0:
+            last[parents[node]] = max(last[parents[node]], last[node])
+    return order, last
