@@ -50,8 +50,8 @@ FORMATS: tuple[InputFormat, ...] = (
     InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
     InputFormat("profiler-counters", f"{_HERE}.range_profiler", "metrics", "a trace of the PyTorch profiler with counters"),
 )
-# Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
-_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel"}
+# Modules whose ``joined(tables)`` joins tables that complete each other, and the formats of these.
+_JOINING = {f"{_HERE}.nvprof": ("nvprof",), f"{_HERE}.intel": ("sde", "vtune")}
 
 
 def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
@@ -133,12 +133,12 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
     Items that are no tables, and tables that nothing completes, come back as they are.
     """
     result = list(items)
-    for name, module in _JOINING.items():
-        tables = {at: item for at, item in enumerate(result) if isinstance(item, PointTable) and item.format == name}
+    for module, formats in _JOINING.items():
+        tables = {at: item for at, item in enumerate(result) if isinstance(item, PointTable) and item.format in formats}
         if len(tables) > 1:
             place = {table.path: at for at, table in reversed(tables.items())}
             instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
-            for table in importlib.import_module(module).joined(list(tables.values())):
-                instead[min(place[part.path] for part in table.parts)].append(table)
+            for table in importlib.import_module(module).joined([tables[at] for at in sorted(place.values())]):
+                instead[min(place[part.path] for part in table.parts or [table])].append(table)
             result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
     return result

@@ -33,7 +33,6 @@ from contextlib import closing
 from dataclasses import replace
 from os import PathLike
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
@@ -88,81 +87,70 @@ _ROOFS = {
 }
 
 
-class _Part(NamedTuple):
-    """What one file brings: operations by precision, ``fused`` of them, bytes by level, seconds (NaN without).
-
-    ``columns`` are the counts used, ``reading`` says what was left out.
-    """
-
-    path: str
-    is_mix: bool
-    name: str
-    work: Mapping[str, float] = {}
-    fused: Mapping[str, float] = {}
-    traffic: Mapping[str, float] = {}
-    seconds: float = math.nan
-    columns: tuple[str, ...] = ()
-    notes: Sequence[str] = ()
-    reading: Sequence[str] = ()
-
-
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
-    """Tables of several files, those of one run as one, at the place of the first of them.
+    """Tables of several files, those of one run as one.
 
     One report of VTune completes all mixes of SDE, which are processes of its run; as many reports as mixes go in pairs, in
     their order; else nobody knows what belongs together, and the tables come back as they are, with a warning.
     """
-    tables = list({table.path: table for table in tables}.values())
-    parts: list[_Part] = [part for table in tables for part in table.parts]
-    mixes = [part for part in parts if part.is_mix]
-    events = [part for part in parts if not part.is_mix and math.isnan(part.seconds)]
-    times = [part for part in parts if not part.is_mix and not math.isnan(part.seconds)]
+    mixes = [table for table in tables if table.format == "sde"]
+    reports = [table for table in tables if table.format == "vtune"]
+    events = [table for table in reports if math.isnan(table.points[0].seconds)]
+    times = [table for table in reports if not math.isnan(table.points[0].seconds)]
     kinds = [kind for kind in (events, times) if kind]
     runs = len(kinds[0]) if kinds else 0
     if not kinds or (len(kinds) == 1 and not mixes):
-        return tables
+        return list(tables)
     if any(len(kind) != runs for kind in kinds) or (mixes and runs > 1 and len(mixes) != runs):
         count = f"{len(mixes)} mixes of SDE, {len(events)} reports of events and {len(times)} summaries of VTune"
         sentence = f"{count} are not joined, for it is not known which belong together: give those of one run alone."
         return [*tables[:-1], replace(tables[-1], warnings=(*tables[-1].warnings, sentence))]
-    return [_table([*(mixes if runs == 1 else mixes[at : at + 1]), *(kind[at] for kind in kinds)]) for at in range(runs)]
+    return [_of_run(mixes if runs == 1 else mixes[at : at + 1], [kind[at] for kind in kinds]) for at in range(runs)]
 
 
-def _table(parts: Sequence[_Part]) -> PointTable:
-    """One point from the parts of a run: processes that SDE counted add up."""
-    path, mixes = JOINED.join(part.path for part in parts), [part for part in parts if part.is_mix]
+def _of_run(mixes: Sequence[PointTable], reports: Sequence[PointTable]) -> PointTable:
+    """One point from the files of a run: processes that SDE counted add up, as far as each has counts of a kind."""
+    tables = (*mixes, *reports)
+    counted, points = [table.points[0] for table in mixes], [table.points[0] for table in tables]
 
-    def added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        return {key: sum(one[key] for one in several) for key in (several or [{}])[0] if all(key in one for one in several)}
+    def added(amounts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return {key: sum(one[key] for one in amounts) for key in amounts[0] if all(key in one for one in amounts)}
 
-    work, fused = added([part.work for part in mixes]), added([part.fused for part in mixes])
-    traffic = added([part.traffic for part in mixes])
-    for part in parts:
-        traffic |= {} if part.is_mix else part.traffic
-    notes = [*(note for part in parts for note in part.notes), *([f"the sum of {len(mixes)} processes"] if mixes[1:] else [])]
-    seconds = next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan)
-    point = ImportedPoint(
-        name=(mixes or parts)[0].name,
-        device=UNNAMED_CPU,
-        seconds=seconds,
+    work, traffic = (added([one.work for one in counted]), added([one.traffic for one in counted])) if mixes else ({}, {})
+    for table in reports:
+        traffic |= table.points[0].traffic
+    shares = {}
+    for precision, done in work.items():
+        given = [(one.work[precision], one.fma_share.get(precision, 0.0)) for one in counted]
+        fused = sum(one * share / (1 + share) for one, share in given)  # instructions, of which each does two operations
+        shares |= {precision: fused / (done - fused)} if done else {}
+    notes = [*(one.note for one in points if one.note), *[f"the sum of {len(mixes)} processes"] * (len(mixes) > 1)]
+    point = replace(
+        points[0],
+        seconds=next((one.seconds for one in points if not math.isnan(one.seconds)), math.nan),
         work=work,
         traffic=traffic,
-        # Of instructions, from operations, of which a fused instruction does two.
-        fma_share={one: (fused[one] / 2) / (done - fused[one] / 2) for one, done in work.items() if done},
-        columns=", ".join(dict.fromkeys(column for part in parts for column in part.columns)),
+        fma_share=shares,
+        columns=", ".join(dict.fromkeys(one.columns for one in points)),
         note="; ".join(notes),
     )
-    warnings = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
-    if not mixes:
+    path, reading = JOINED.join(table.path for table in tables), tuple(text for table in tables for text in table.reading)
+    return _table(path, "sde" if mixes else "vtune", point, reading, *tables)
+
+
+def _table(path: str, tool: str, point: ImportedPoint, reading: tuple[str, ...], *parts: PointTable) -> PointTable:
+    """A table with the one point of a run; of what it lacks it is told what gives it."""
+    lacks = []
+    if tool != "sde":
         mix = "the mix of the same run by Intel SDE as well (`sde -iform 1 -omix FILE -- ./app`)"
-        warnings.append(f"{path}: it holds no operations; give {mix}.")
-    elif math.isnan(seconds):
-        total = sum(work.values())
-        known = listed(f"{total / moved:.3g} FLOP/B at {level}" for level, moved in traffic.items() if total and moved)
+        lacks.append(f"{path}: it holds no operations; give {mix}.")
+    elif math.isnan(point.seconds):
+        total = sum(point.work.values())
+        known = listed(f"{total / moved:.3g} FLOP/B at {level}" for level, moved in point.traffic.items() if total and moved)
         about = f", so of its place in a roofline only the intensity is known ({known})" if known else ""
         summary = "give the summary of the same run by VTune as well (`vtune -report summary -format=csv`)"
-        warnings.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
-    return PointTable(path, "intel", (point,), warnings=tuple(warnings), parts=tuple(parts))
+        lacks.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
+    return PointTable(path, tool, (point,), warnings=(*reading, *lacks), parts=parts, reading=reading)
 
 
 def recognises_sde(head: str) -> bool:
@@ -193,7 +181,7 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
             else:
                 width = 1 if match[1] == "S" else _BITS[match[3]] // bits
                 lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
-    work, fused, notes, reading = {}, {}, [], []
+    work, shares, notes, reading = {}, dict[str, float](), [], []
     for kind, precision in _PRECISIONS.items():
         low = high = pairs = 0.0
         for width, (plain, masked, sure, either) in lanes[kind].items():
@@ -211,13 +199,18 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
                 "numbers its masked instructions computed"
             )
         elif lanes[kind]:
-            work[precision], fused[precision] = low, pairs
+            work[precision] = low
+            # Of instructions, from operations, of which a fused instruction does two.
+            shares |= {precision: (pairs / 2) / (low - pairs / 2)} if low else {}
             if high > low:
                 notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
     if not (work or traffic or reading):
         raise mix.damaged("its counts hold neither operations nor bytes")
-    columns = ("*elements_fp_*", "VFM*", "*mem-read-*", "*mem-write-*")
-    return _table([_Part(mix.path, True, image or mix.stem, work, fused, traffic, math.nan, columns, notes, reading)])
+    columns = "*elements_fp_*, VFM*, *mem-read-*, *mem-write-*"
+    point = ImportedPoint(
+        image or mix.stem, math.nan, work, traffic, shares, UNNAMED_CPU, columns=columns, note="; ".join(notes)
+    )
+    return _table(mix.path, "sde", point, mix.warnings(reading))
 
 
 def _counted(mix: Table) -> tuple[dict[str, float], str]:
@@ -293,7 +286,7 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
         seconds = table.seconds(_TIME, *times[0]) if len(times) == 1 else None
         if not seconds:
             raise table.damaged(f'it has no "{_TIME}", or several')
-        return _table([_Part(table.path, False, table.stem, seconds=seconds, columns=(_TIME,))])
+        return _table(table.path, "vtune", ImportedPoint(table.stem, seconds, device=UNNAMED_CPU, columns=_TIME), ())
     if columns[0].lower() != "package":
         raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
     names = [*filter(None, columns), *(cells[0] for _, cells in rows)]
@@ -320,8 +313,9 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
         raise table.damaged("it holds no count of a memory controller")
     if unused := dict.fromkeys(name for name, _ in totals if name not in used):
         reading.append(f"events that are not used: {listed(unused)}")
-    counts = tuple(sorted(used)) if traffic else ()
-    return _table([_Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=reading)])
+    counts = ", ".join(sorted(used)) if traffic else ""
+    point = ImportedPoint(table.stem, traffic=traffic, device=UNNAMED_CPU, columns=counts)
+    return _table(table.path, "vtune", point, table.warnings(reading))
 
 
 def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
@@ -357,23 +351,18 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
     sampled: list[str] = []
     parent_has_numbers = False
     for line, cells in rows:
-        of = {column: cells[place] for column, place in places.items()}
         # "< 0.001": below what Advisor writes.
-        numbers = {
-            column: value
-            for column in _USED & set(places)
-            if not of[column].startswith("<")
-            and (value := table.number(column, line, of[column].replace("\xa0", ""))) is not None
-        }
+        of = {column: "" if cells[at].startswith("<") else cells[at].replace("\xa0", "") for column, at in places.items()}
+        read = ((column, table.number(column, line, of[column])) for column in _USED & set(places))
+        numbers = {column: value for column, value in read if value is not None}
         name = of[_LOOP] or of.get("loop_name") or f"line {line}"
-        gflop, rate, seconds = numbers.get("self_gflop"), numbers.get("self_gflops"), None
-        for column in ("self_elapsed_time", "self_time"):
-            text = of.get(column, "")
-            if seconds is None and not text.startswith("<"):
-                seconds = table.seconds(column, line, text)
-                sampled += [name] if seconds is not None and column == "self_time" else []
-            if seconds is None and gflop is not None and rate:
-                seconds = gflop / rate
+        gflop, rate = numbers.get("self_gflop"), numbers.get("self_gflops")
+        seconds = table.seconds("self_elapsed_time", line, of.get("self_elapsed_time", ""))
+        if seconds is None and gflop is not None and rate:
+            seconds = gflop / rate
+        if seconds is None:
+            seconds = table.seconds("self_time", line, of.get("self_time", ""))
+            sampled += [] if seconds is None else [name]
         used = ["self_gflop"] if gflop is not None else []
         if gflop is None and rate is not None and seconds is not None:
             gflop, used = rate * seconds, ["self_gflops"]

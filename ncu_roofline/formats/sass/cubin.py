@@ -100,14 +100,12 @@ class Elf:
         tables = [section for section in self.sections if section.type == _SYMBOL_TABLE]
         if len(tables) > 1 or any(one.link >= len(rows) for one in tables):
             raise CodeError(_CUT)
-        self.symbols: tuple[Symbol, ...] = ()
-        for one in tables:
-            _check_rows("symbols", one.size // _SYMBOL.size)
-            start, limit = self.sections[one.link].offset, self.sections[one.link].offset + self.sections[one.link].size
-            self.symbols = tuple(
-                Symbol(texts.at(start + name, limit), info & 15, section, value, size)
-                for name, info, _, section, value, size in self._unpacked(one, _SYMBOL)
-            )
+        _check_rows("symbols", sum(one.size // _SYMBOL.size for one in tables))
+        self.symbols = tuple(
+            Symbol(texts.at(names.offset + name, names.offset + names.size), info & 15, section, value, size)
+            for one, names in ((one, self.sections[one.link]) for one in tables)
+            for name, info, _, section, value, size in self._unpacked(one, _SYMBOL)
+        )
         self.relocating: dict[int, list[Section]] = {}
         for section in self.sections:
             if section.type in _RELOCATION:
@@ -170,14 +168,16 @@ class Cubin:
 
     ``capability``: the compute capability, None if the file has it in a way that isn't known.  ``functions``: by mangled name;
     of several of one name (each file that was compiled apart may bring one) the later ones are called "name__1" and so on, as
-    by nvdisasm.  ``sections``: the numbers of the functions' sections.
+    by nvdisasm.  ``sections``: the numbers of the functions' sections.  ``kept`` is for what others know of the module.
     """
 
     def __init__(self, data: bytes) -> None:
         self._elf = elf = Elf(data)
         if elf.machine != _GPU:
             raise CodeError("it holds no code of an NVIDIA GPU")
-        self._notes_left = NOTE_BYTES
+        self._notes_left, self.levels_left = NOTE_BYTES, INLINED_LEVELS
+        self.kept: dict[Any, Any] = {}
+        self._bodies: dict[str, Body] = {}
         # By the flags, two digits: in the lowest byte up to CUDA 12, since then (ABI version 8) in the next.
         shift = {(0x33, 7): 0, (0x41, 8): 8}.get(elf.abi)
         capability = elf.flags >> shift & 0xFF if shift is not None else 0
@@ -223,6 +223,12 @@ class Cubin:
             code = bytes(content[: len(content) // SIZE * SIZE])
             functions[name] = Function(name, code, self.capability, tuple(sorted(inside)), tuple(sorted(calls)))
         self.functions: Mapping[str, Function] = MappingProxyType(functions)
+
+    def body(self, name: str) -> Body:
+        """A function by its name, decoded once.  Raises KeyError for one that isn't among the functions."""
+        if name not in self._bodies:
+            self._bodies[name] = Body(self, self.functions[name])
+        return self._bodies[name]
 
     def _notes_of(self, number: int) -> str:
         """The name of the section with what the compiler notes on the function of this one."""
@@ -339,7 +345,7 @@ class Reach:
 class Body:
     """A function of a module, decoded once; what of it can't be read is empty, and said in ``notes`` once it was asked for."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Cubin, function: Function) -> None:
         self._module, self.function = module, function
         self.name = function.name  # mangled
         self.notes: list[str] = []
@@ -353,7 +359,7 @@ class Body:
     def lines(self) -> Lines:
         """Its line table."""
         try:
-            return self._module.cubin.lines(self.name)
+            return self._module.lines(self.name)
         except CodeError as error:
             self.notes.append(f"the line table can't be read: {error}")
             return Lines()
@@ -372,7 +378,7 @@ class Body:
     def flow(self) -> Flow:
         """Its blocks and loops."""
         try:
-            return control_flow(self.instructions, self._module.cubin.jump_tables(self.name))
+            return control_flow(self.instructions, self._module.jump_tables(self.name))
         except CodeError as error:
             self.notes.append(f"its loops are unknown: {error}")
             count = len(self.instructions)
@@ -380,22 +386,5 @@ class Body:
             return Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
 
 
-class Module:
-    """A cubin and its functions by mangled name.  ``kept`` is for what others know of them.  Raises CodeError as `Cubin`."""
-
-    def __init__(self, data: bytes) -> None:
-        self.cubin = Cubin(data)
-        self.functions = self.cubin.functions
-        self.levels_left = INLINED_LEVELS
-        self.kept: dict[Any, Any] = {}
-        self._bodies: dict[str, Body] = {}
-
-    def body(self, name: str) -> Body:
-        """A function by its name.  Raises KeyError for one that isn't among the functions."""
-        if name not in self._bodies:
-            self._bodies[name] = Body(self, self.functions[name])
-        return self._bodies[name]
-
-
-module_of = lru_cache(maxsize=4)(Module)
+module_of = lru_cache(maxsize=4)(Cubin)
 """The module of these bytes; launches of one module mostly follow each other, and large ones have a hundred million."""
