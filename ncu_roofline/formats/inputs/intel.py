@@ -119,7 +119,7 @@ def _of_run(mixes: Sequence[PointTable], reports: Sequence[PointTable]) -> Point
     work, traffic = (added([one.work for one in counted]), added([one.traffic for one in counted])) if mixes else ({}, {})
     for table in reports:
         traffic |= table.points[0].traffic
-    shares = {}
+    shares: dict[str, float] = {}
     for precision, done in work.items():
         given = [(one.work[precision], one.fma_share.get(precision, 0.0)) for one in counted]
         fused = sum(one * share / (1 + share) for one, share in given)  # instructions, of which each does two operations

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -185,31 +185,21 @@ def _content(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PlainRow:
-    """One row in SI units; NaN and absent keys are what it does not say.
+class PlainRow(ImportedPoint):
+    """One row as a point, perhaps without all that a point needs, and what it says beside; NaN is what it does not say.
 
-    ``work`` and ``performance`` by precision id, ``traffic`` and ``intensity`` by level id; ``canonical`` is the work that the
-    algorithm needs on paper, beside the executed one; ``attainable`` is stated, not computed.
+    ``performance`` is by precision id, ``intensity`` by level id; ``canonical`` is the work that the algorithm needs on paper,
+    beside the executed one; ``attainable`` is stated, not computed; ``fused`` the share of fused instructions of any precision.
     """
 
-    platform: str
-    application: str
-    kernel: str
-    label: str
-    device: str
-    supported: Supported
-    work: Mapping[str, float]
-    performance: Mapping[str, float]
-    seconds: float
-    canonical: float
-    attainable: float
-    fma_share: float
-    launches: int
-    traffic: Mapping[str, float]
-    intensity: Mapping[str, float]
-    roofs: tuple[ImportedRoof, ...]
-    columns: str
-    note: str
+    platform: str = ""
+    application: str = ""
+    supported: Supported = "yes"
+    performance: Mapping[str, float] = field(default_factory=dict)
+    intensity: Mapping[str, float] = field(default_factory=dict)
+    canonical: float = math.nan
+    attainable: float = math.nan
+    fused: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -334,49 +324,46 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
         known = ", ".join(filter(None, _SUPPORTED))
         raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {known}.")
     first = {column.quantity: number for column, number in reversed(numbers)}
-    by_precision: dict[str, dict[str, float]] = {"work": {}, "performance": {}}
-    by_level: dict[str, dict[str, float]] = {"traffic": {}, "intensity": {}}
+    amounts: dict[str, dict[str, float]] = {quantity: {} for quantity in ("work", "performance", "traffic", "intensity")}
     roofs: dict[str, ImportedRoof] = {}
     # Measured roofs, unless the column says theoretical; the measured one of two counts.
     for column, number in sorted(numbers, key=lambda one: (one[0].theoretical, one[0].quantity == "bandwidth")):
         of = stated if column.precision == ANY_PRECISION else column.precision
-        kind, name = column.quantity, column.of or level
-        if kind in by_precision and number > 0:
-            by_precision[kind][of] = number
-        elif kind in by_level:
-            by_level[kind][name] = number
-        elif kind in ("peak", "bandwidth"):
-            if kind == "peak":
-                name = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
-            kind = "compute" if kind == "peak" else kind
+        name = of if column.quantity in _OF_PRECISION else column.of or level
+        if column.quantity in amounts and number > 0:
+            amounts[column.quantity][name] = number
+        elif column.quantity in ("peak", "bandwidth"):
+            if column.quantity == "peak" and not (of.startswith("tensor") and column.ceiling == "fma"):
+                name = f"{of}.{column.ceiling}"
+            kind = "compute" if column.quantity == "peak" else "bandwidth"
             roofs.setdefault(name, ImportedRoof(name, kind, column.text, number, measured=not column.theoretical))
     device = texts.get("device", "")
     platform = texts.get("platform") or device or stem
     used = ("work", "performance", "seconds", "traffic", "intensity")
     return PlainRow(
-        platform=platform,
-        application=texts.get("application", ""),
-        kernel=texts.get("kernel", ""),
-        label=" ".join(filter(None, labels)),
-        device=device or platform,
-        supported=_SUPPORTED[support],
-        work=by_precision["work"],
-        performance=by_precision["performance"],
-        traffic=by_level["traffic"],
-        intensity=by_level["intensity"],
+        name=texts.get("kernel", ""),
         seconds=first.get("seconds", math.nan),
-        canonical=first.get("canonical", math.nan),
-        attainable=first.get("attainable", math.nan),
-        fma_share=first.get("fma_share", math.nan),
+        work=amounts["work"],
+        traffic=amounts["traffic"],
+        device=device or platform,
         launches=max(1, int(first.get("launches", 1))),
-        roofs=tuple(roofs.values()),
         columns=", ".join(column.text for column, _ in numbers if column.quantity in used),
         note=texts.get("note", ""),
+        label=" ".join(filter(None, labels)),
+        roofs=tuple(roofs.values()),
+        platform=platform,
+        application=texts.get("application", ""),
+        supported=_SUPPORTED[support],
+        performance=amounts["performance"],
+        intensity=amounts["intensity"],
+        canonical=first.get("canonical", math.nan),
+        attainable=first.get("attainable", math.nan),
+        fused=first.get("fma_share", math.nan),
     )
 
 
 def _point(row: PlainRow, stem: str) -> ImportedPoint | None:
-    """A row as a point of a roofline, None where it has no rate or no traffic."""
+    """A row with all that a point needs, None where it has no rate or no traffic."""
     work, seconds, rates = dict(row.work), row.seconds, False
     if not work and row.performance:
         rates = math.isnan(seconds)
@@ -389,17 +376,6 @@ def _point(row: PlainRow, stem: str) -> ImportedPoint | None:
     traffic.update({} if rates else row.traffic)
     if row.supported != "yes" or not work or not traffic or math.isnan(seconds):
         return None
-    return ImportedPoint(
-        name=row.kernel or row.application or stem,
-        label=row.label,
-        seconds=seconds,
-        work=work,
-        traffic=traffic,
-        fma_share={} if math.isnan(row.fma_share) else dict.fromkeys(work, row.fma_share),
-        device=row.device,
-        launches=row.launches,
-        rates=rates,
-        columns=row.columns,
-        note=row.note,
-        roofs=row.roofs,
-    )
+    shares = {} if math.isnan(row.fused) else dict.fromkeys(work, row.fused)
+    name = row.name or row.application or stem
+    return replace(row, name=name, seconds=seconds, work=work, traffic=traffic, fma_share=shares, rates=rates)
