@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from os import PathLike
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, split_number, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, Table, plain_number, row_of, split_number, text_of
 
 # The tables of a log by their columns, and which column says how the times in it are scaled.
 _LAYOUTS = {
@@ -28,6 +28,7 @@ _LAYOUTS = {
     "launches": ("Device", "Context", "Stream", "Kernel"),
     "API trace": ("Start", "Duration", "Name"),
 }
+_OF_KERNELS = ("metrics", "summary", "trace", "launches")
 _TIMED = {"summary": "Time", "trace": "Duration", "API trace": "Duration"}
 _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
@@ -94,7 +95,6 @@ _DESCRIPTIONS = {
         if name.endswith("_transactions") and not name.startswith("system_")
     },
 }
-_SIZES = [[f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")]
 
 
 class Kernel(NamedTuple):
@@ -106,7 +106,7 @@ class Kernel(NamedTuple):
     device: str
     name: str
     launches: int
-    totals: Mapping[str, float] = {}
+    totals: dict[str, float]
     seconds: float = math.nan
     grid: str = ""
     block: str = ""
@@ -172,58 +172,46 @@ def read(path: str | PathLike[str]) -> PointTable:
     return _table(log, parts, [f"{what}: {listed(names)}" for what, names in left_out.items()])
 
 
-def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterator[Kernel]:
+def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterable[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
     layout, columns, units, rows = table
-
-    def take(values: dict[str, float], metric: str, cell: str, line: int) -> None:
-        why = ""
-        if metric in _USED:
-            value = log.number(metric, line, cell, **({"read": _level} if metric == _TENSOR_LEVEL else {}))
-            if value is not None:
-                values[metric] = value
-            else:
-                why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
-        elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
-            why = "metrics that are not used"  # a user may miss what counts operations or bytes
-        if why:
-            left_out.setdefault(why, []).append(metric)
-
-    if layout == "metrics":
-        means: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
-        for line, row in rows:
-            count = log.number("Invocations", line, row["Invocations"])
-            if count is None or count < 1 or count != int(count):
-                raise log.damaged(f"line {line} has no number of invocations")
-            found = means.setdefault((_device_name(row["Device"]), row["Kernel"]), (int(count), {}))
-            take(found[1], row["Metric Name"], row["Avg"], line)
-        for key, (launches, totals) in means.items():
-            yield Kernel(*key, launches, {metric: mean * launches for metric, mean in totals.items()})
-    elif layout == "summary":
-        for line, row in rows:
-            if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
-                why = "rows called like functions of CUDA, which are no kernels, are left out"
-                left_out.setdefault(why, []).append(row["Name"])
-            elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
-                calls, time = (log.number(column, line, row[column]) for column in ("Calls", "Time"))
-                if calls is None or calls < 1 or time is None:
-                    raise log.damaged(f"line {line} has no number of calls or no time")
-                yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[units["Time"]])
-    elif layout in ("trace", "launches"):
-        traced = layout == "trace"
-        metrics = {column: _DESCRIPTIONS.get(column, column) for column in columns}
-        for line, row in rows if traced or not _USED.isdisjoint(metrics.values()) else ():
-            called, values, seconds = row["Name" if traced else "Kernel"], dict[str, float](), math.nan
-            if not _is_kernel(called):
-                continue
-            for column, metric in metrics.items():
-                take(values, metric, row[column], line)
-            if traced and (time := log.number("Duration", line, row["Duration"])) is not None:
-                seconds = time * SECONDS[units["Duration"]]
-            sizes = [[row.get(column, "") for column in three] for three in _SIZES]
-            grid, block = ("x".join(size) if all(size) else "" for size in sizes)
-            name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
-            yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
+    metrics = {column: _DESCRIPTIONS.get(column, column) for column in columns}
+    if layout not in _OF_KERNELS or (layout == "launches" and _USED.isdisjoint(metrics.values())):
+        return []
+    found: dict[object, Kernel] = {}
+    for line, row in rows:
+        called, timed = row.get("Name") or row.get("Kernel", ""), _TIMED.get(layout)
+        if layout == "summary" and "Type" not in row and _API_CALL.fullmatch(called):
+            why = "rows called like functions of CUDA, which are no kernels, are left out"
+            left_out.setdefault(why, []).append(called)
+            continue
+        if not called or called.startswith("[") or row.get("Type", _ON_GPU) != _ON_GPU:  # copies and fills are in brackets
+            continue
+        launches = log.number("the number of launches", line, row.get("Calls", row.get("Invocations", "1")))
+        time = log.number(timed, line, row[timed]) if timed else None
+        if not launches or launches != int(launches) or (layout == "summary" and time is None):
+            raise log.damaged(f"line {line} has no number of launches or no time")
+        device = re.sub(r"\(\d+\)$", "", row.get("Device", "")).rstrip()  # "Tesla V100-SXM2-16GB (0)"
+        sizes = [[row.get(f"{what} {axis}", "") for axis in "XYZ"] for what in ("Grid", "Block")]
+        grid, block = ("x".join(size) if all(size) else "" for size in sizes)
+        seconds = math.nan if timed is None or time is None else time * SECONDS[units[timed]]
+        name = re.sub(r" \[\d+\]$", "", called) if layout == "trace" else called  # older releases number the launches
+        kernel = Kernel(device, name, int(launches), {}, seconds, grid, block)
+        long = layout == "metrics"  # a row for each metric of a kernel, its mean over the launches
+        kernel = found.setdefault((device, name) if long else line, kernel)
+        for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metrics[one], row[one]) for one in columns]:
+            why = ""
+            if metric in _USED:
+                value = log.number(metric, line, cell, _level if metric == _TENSOR_LEVEL else plain_number)
+                if value is not None:
+                    kernel.totals[metric] = value * kernel.launches
+                else:
+                    why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
+            elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
+                why = "metrics that are not used"  # a user may miss what counts operations or bytes
+            if why:
+                left_out.setdefault(why, []).append(metric)
+    return found.values()
 
 
 def _level(cell: str) -> float | None:
@@ -234,16 +222,6 @@ def _level(cell: str) -> float | None:
     if match or split_number(cell):
         raise ValueError(f"{cell.strip()[:40]!r} is no level from 0 to {_TENSOR_LEVELS:.0f}")
     return None
-
-
-def _is_kernel(name: str) -> bool:
-    """Copies and fills stand among the kernels, in brackets."""
-    return bool(name) and not name.startswith("[")
-
-
-def _device_name(cell: str) -> str:
-    """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
-    return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
