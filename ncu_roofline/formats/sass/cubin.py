@@ -33,7 +33,6 @@ _EXECUTABLE = 4
 _FUNCTION = 2
 _TEXT, _NOTES = ".text.", ".nv.info."
 _ATTRIBUTE = struct.Struct("<BBH")
-_WORD = struct.Struct("<I")
 _WITH_PAYLOAD = 4  # the form of attributes that are followed by as many bytes as they say; others hold their value themselves
 _BRANCH_TARGETS = 0x34
 _MOST = 100  # functions that are followed: more are made to take long
@@ -65,10 +64,10 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """What has to be filled in at ``offset`` of a section: the value of a symbol (its number) plus ``addend``."""
+    """What has to be filled in at ``offset`` of a section: the value of a symbol plus ``addend``."""
 
     offset: int
-    symbol: int
+    symbol: Symbol
     addend: int
 
 
@@ -133,7 +132,7 @@ class Elf:
             for offset, info, *addend in self._unpacked(section, _RELOCATION[section.type]):
                 if info >> 32 >= len(self.symbols):
                     raise CodeError(_CUT)
-                yield Relocation(offset, info >> 32, addend[0] if addend else 0)
+                yield Relocation(offset, self.symbols[info >> 32], addend[0] if addend else 0)
 
     def _unpacked(self, section: Section, row: struct.Struct) -> Iterator[tuple[Any, ...]]:
         content = self.content(section)
@@ -217,9 +216,8 @@ class Cubin:
                         raise CodeError(_OUTSIDE)
                     inside.append((self._offset(symbol), symbol.size, symbol.name))
             for each in elf.relocations(number):
-                symbol = elf.symbols[each.symbol]
-                if symbol.type == _FUNCTION and symbol.section != number:
-                    calls.add((each.offset // SIZE * SIZE, called.get(symbol.section, symbol.name)))
+                if each.symbol.type == _FUNCTION and each.symbol.section != number:
+                    calls.add((each.offset // SIZE * SIZE, called.get(each.symbol.section, each.symbol.name)))
             code = bytes(content[: len(content) // SIZE * SIZE])
             functions[name] = Function(name, code, self.capability, tuple(sorted(inside)), tuple(sorted(calls)))
         self.functions: Mapping[str, Function] = MappingProxyType(functions)
@@ -249,8 +247,7 @@ class Cubin:
         for each in self._first_addresses.get(number, ()):
             if each.offset < end:  # so that no byte is run twice
                 raise CodeError("its line table is damaged")
-            symbol = self._elf.symbols[each.symbol]
-            rows, end = self._line_table.rows(each.offset, size, base, self._offset(symbol) + each.addend)
+            rows, end = self._line_table.rows(each.offset, size, base, self._offset(each.symbol) + each.addend)
             pieces.append(rows)
         return Lines(pieces)
 
@@ -276,7 +273,7 @@ class Cubin:
         number = self._elf.numbers.get(".debug_line")
         if number is not None:
             for each in sorted(self._elf.relocations(number), key=lambda each: each.offset):
-                found.setdefault(self._elf.symbols[each.symbol].section, []).append(each)
+                found.setdefault(each.symbol.section, []).append(each)
             if not found and self._elf.sections[number].size:
                 raise CodeError("its line table doesn't say which functions the lines belong to")
         return found
@@ -296,15 +293,12 @@ def jump_tables(notes: bytes) -> dict[int, tuple[int, ...]]:
             continue
         payload = notes[place : place + size]
         place += size
-        words = [word for (word,) in _WORD.iter_unpack(payload[: len(payload) // _WORD.size * _WORD.size])]
-        at = 0
-        while attribute == _BRANCH_TARGETS and at + 3 <= len(words):  # offset of the jump, zero, number of targets, targets
-            jump, _, count = words[at : at + 3]
-            at += 3
-            if count > len(words) - at:
-                break
-            tables[jump] = tuple(words[at : at + count])
-            at += count
+        count = len(payload) // 4 if attribute == _BRANCH_TARGETS else 0
+        words, at = struct.unpack_from(f"<{count}I", payload), 0
+        # The offset of the jump, zero, the number of targets, targets.
+        while at + 3 <= count and (end := at + 3 + words[at + 2]) <= count:
+            tables[words[at]] = tuple(words[at + 3 : end])
+            at = end
     return tables
 
 

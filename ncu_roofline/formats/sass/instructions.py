@@ -6,7 +6,7 @@ Loops are natural ones: cycles that are entered at their headers only.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -65,7 +65,8 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
     wanted = [
         names is None or one is None or not one.name or one.name in names or one.name in FLOWS for one in encodings.by_number
     ]
-    opcode_of = _opcodes(encodings.by_number)
+    masks = [one.mask if one else 0 for one in encodings.by_number]
+    seen: dict[int, tuple[str, str, str]] = {}
     sign = 1 << len(encodings.target) >> 1
     whole = len(code) - len(code) % SIZE
     found = []
@@ -73,7 +74,12 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
         number = low & _NUMBER
         if not wanted[number]:
             continue
-        name, opcode, flow = opcode_of(low, high)
+        bits = (low | high << 64) & masks[number] | number
+        if bits not in seen:
+            opcode = _opcode(encodings.by_number[number], bits)
+            name = opcode.partition(".")[0]
+            seen[bits] = name, opcode, FLOWS.get(name, "")
+        name, opcode, flow = seen[bits]
         guarded = low >> 12 & 15 != _UNGUARDED
         target = None
         if flow:
@@ -89,27 +95,14 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
     return tuple(found)
 
 
-def _opcodes(by_number: tuple[Encoding | None, ...]) -> Callable[[int, int], tuple[str, str, str]]:
-    """Name, opcode and flow of an instruction's two halves."""
-    masks = [one.mask if one else 0 for one in by_number]
-    seen: dict[int, tuple[str, str, str]] = {}
-
-    def opcode_of(low: int, high: int) -> tuple[str, str, str]:
-        number = low & _NUMBER
-        bits = (low | high << 64) & masks[number] | number
-        if bits not in seen:
-            encoding, opcode = by_number[number], ""
-            fields = [field.words[_value(bits, field.bits)] for field in encoding.fields] if encoding else [None]
-            if encoding and None not in fields:
-                words = [word for word in (encoding.name, *fields) if word]
-                also = (one.word for one in encoding.aliases if any(bits & mask == value for mask, value in one.cases))
-                opcode = ".".join((*words[:1], *also, *words[1:])) if words else ""
-            opcode = opcode or _UNKNOWN.format(number)  # a value of its fields is none that is known
-            name = opcode.partition(".")[0]
-            seen[bits] = name, opcode, FLOWS.get(name, "")
-        return seen[bits]
-
-    return opcode_of
+def _opcode(encoding: Encoding | None, bits: int) -> str:
+    """The opcode that these bits of an instruction stand for."""
+    fields = [field.words[_value(bits, field.bits)] for field in encoding.fields] if encoding else [None]
+    words = [word for word in (encoding.name, *fields) if word] if encoding and None not in fields else []
+    if encoding is None or not words:  # a value of its fields may be none that is known
+        return _UNKNOWN.format(bits & _NUMBER)
+    also = (one.word for one in encoding.aliases if any(bits & mask == value for mask, value in one.cases))
+    return ".".join((*words[:1], *also, *words[1:]))
 
 
 def _value(bits: int, places: Sequence[int]) -> int:
