@@ -39,6 +39,7 @@ from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU, Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, delimiter_of, lines_of, row_of, text_of
+from ncu_roofline.formats.inputs.words import load_words
 
 _SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
 _BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
@@ -78,13 +79,6 @@ _TRAFFIC = {
     for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
 }
 _USED = {"self_gflop", "self_gflops", *(column for ways in _TRAFFIC.values() for way in ways for column in way)}
-_ROOFS = {
-    **{f"{level} bandwidth": level for level in ("l1", "l2", "l3", "dram", "mcdram")},
-    "dp vector fma peak": "fp64.fma",
-    "dp vector add peak": "fp64.nofma",
-    "sp vector fma peak": "fp32.fma",
-    "sp vector add peak": "fp32.nofma",
-}
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
@@ -403,7 +397,7 @@ def _roof_rows(text: str) -> list[tuple[int, list[str]]]:
 
 def recognises_roofs(head: str) -> bool:
     """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    return any(cells[0].lower().startswith(tuple(_ROOFS)) for _, cells in _roof_rows(head))
+    return any(cells[0].lower().startswith(tuple(load_words().advisor)) for _, cells in _roof_rows(head))
 
 
 def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
@@ -413,7 +407,7 @@ def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
     for line, cells in _roof_rows(text_of(path)):
         if len(cells) < 3:
             raise table.damaged(f"line {line} has {len(cells)} of its 3 or more columns")
-        value, roof = table.number(cells[0], line, cells[1]), _ROOFS.get(cells[0].lower())
+        value, roof = table.number(cells[0], line, cells[1]), load_words().advisor.get(cells[0].lower())
         if value and roof:
             unit = "FLOP/s" if "." in roof else "B/s"
             by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))

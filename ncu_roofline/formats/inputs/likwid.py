@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from ncu_roofline.base.texts import listed
-from ncu_roofline.formats.inputs.roof_files import precision_of
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, row_of, text_of
+from ncu_roofline.formats.inputs.words import load_words, precision_of
 
 _HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
@@ -31,13 +31,7 @@ _CPU = ("CPU name:", "CPU type:")
 # instructions of unknown width.
 _WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?", re.IGNORECASE)
 _UNIT = " [GBytes]"
-_VOLUMES = {
-    **dict.fromkeys(("L2 data volume", "L1 to/from L2 data volume"), "l2"),
-    **dict.fromkeys(("L3 data volume", "L2 to/from L3 data volume"), "l3"),
-    **dict.fromkeys(("Memory data volume", "DDR Memory data volume", "DDR data volume"), "dram"),
-    **dict.fromkeys(("MCDRAM Memory data volume", "MCDRAM data volume"), "mcdram"),
-}
-# Parts of the sums above, and rates that say the same as the volumes.
+# Parts of volumes that are read, and rates that say the same as the volumes.
 _PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
 
 
@@ -148,7 +142,7 @@ def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, 
         scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.threads(_RUNTIME)
         for metric in sorted(group.metrics, key=lambda one: not _WORK.fullmatch(one)):
             match, by_thread = _WORK.fullmatch(metric), group.threads(metric)
-            level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
+            level = load_words().likwid.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
             # The groups HBM* name the metric like those of DDR memory do.
             if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
                 level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"

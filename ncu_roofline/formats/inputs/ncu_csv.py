@@ -22,6 +22,7 @@ from ncu_roofline.base.texts import listed
 from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged, delimiter_of, lines_of, row_of, unpadded
+from ncu_roofline.formats.inputs.words import load_words
 from ncu_roofline.formats.report import Launch, Process, Session, Value
 
 _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
@@ -34,15 +35,6 @@ _FACTS = {
     *("Grid Size", "Device", "CC", "Invocations"),
 }
 _OF_A_RULE = ("Rule ", "Estimated Speedup")
-_SPEED_OF_LIGHT = "GPU Speed Of Light"  # "GPU Speed Of Light Throughput" since 2021
-_LABELS = {
-    (_SPEED_OF_LIGHT, "Duration"): "gpu__time_duration.sum",
-    (_SPEED_OF_LIGHT, "SM Frequency"): "gpc__cycles_elapsed.avg.per_second",
-    (_SPEED_OF_LIGHT, "DRAM Frequency"): "dram__cycles_elapsed.avg.per_second",
-    (_SPEED_OF_LIGHT, "Elapsed Cycles"): "gpc__cycles_elapsed.max",
-    ("Memory Workload Analysis", "Memory Throughput"): "dram__bytes.sum.per_second",
-    ("Instruction Statistics", "Executed Instructions"): "smsp__inst_executed.sum",
-}
 _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
 _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
 _CUT = re.compile(r'"\d*(?:$|".*[^"]$|"$)')
@@ -246,7 +238,7 @@ class _Reader:
                 self._begin(row)
             label = header.cell(row, "Metric Name")  # "" in a rule's row
             section = header.cell(row, "Section Name").removesuffix(" Throughput")
-            if name := _full_name(label) or _LABELS.get((section, label), ""):
+            if name := _full_name(label) or load_words().ncu.get(section, {}).get(label, ""):
                 self._put(launch, name, row[unit], row[value])
             elif label:
                 self.strange[label] = None

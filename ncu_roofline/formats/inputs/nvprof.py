@@ -10,91 +10,34 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from os import PathLike
 from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import SECONDS, Table, plain_number, row_of, split_number, text_of
+from ncu_roofline.formats.inputs.words import load_words
 
-# The tables of a log by their columns, and which column says how the times in it are scaled.
-_LAYOUTS = {
-    "metrics": ("Device", "Kernel", "Invocations", "Metric Name", "Avg"),
-    "events": ("Device", "Kernel", "Invocations", "Event Name"),
-    "summary": ("Time(%)", "Time", "Calls", "Avg", "Name"),
-    "trace": ("Start", "Duration", "Device", "Name"),
-    "launches": ("Device", "Context", "Stream", "Kernel"),
-    "API trace": ("Start", "Duration", "Name"),
-}
+# Tables of kernels, and which column of a table says how the times in it are scaled.
 _OF_KERNELS = ("metrics", "summary", "trace", "launches")
 _TIMED = {"summary": "Time", "trace": "Duration", "API trace": "Duration"}
 _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
 _ON_GPU = "GPU activities"
 _API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
-# GPUs before those of the specification: they have no bindings here, and only their generation matters.
-_OLDER = {
-    r"\bP100|GP100": (6, 0),
-    r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b": (6, 1),
-    r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X": (5, 2),
-    r"\bK80": (3, 7),
-    r"\bK(20|40)[a-z]*\b|GTX TITAN": (3, 5),
-}
 # SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
 _TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
 _TENSOR_LEVEL = "tensor_precision_fu_utilization"
 _TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
 _LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
-# FLOP of a precision: in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
+# FLOP of a precision may be in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
 # instruction as 4 and a packed add as 2, so the parts are no counts of instructions.
-_WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
 _PARTS = {metric: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")] for metric in ("flop_count_dp", "flop_count_sp")}
 _NOT_FLOP = "flop_count_sp_special"
-
-
-class Traffic(NamedTuple):
-    """One way to get the bytes of a level: the metrics it needs, those it adds where collected, and bytes for each count.
-
-    ``since`` is the first compute capability on which a transaction has that size; where it is unknown, Volta is assumed.
-    """
-
-    level: str
-    needed: tuple[str, ...]
-    size: float = 32.0
-    since: tuple[int, int] = (0, 0)
-    added: tuple[str, ...] = ()
-
-
-# In this order: the first way whose metrics are there gives the level.
-_TRAFFIC = (
-    # Kepler moves 128 byte in a cached load, and Pascal counts differently: only Volta counts sectors.
-    Traffic("l1", ("gld_transactions", "gst_transactions"), since=(7, 0), added=(
-        "local_load_transactions", "local_store_transactions", "atomic_transactions")),
-    Traffic("shared", ("shared_load_transactions", "shared_store_transactions"), 128.0, since=(5, 0)),
-    Traffic("l2", ("l2_read_transactions", "l2_write_transactions")),
-    Traffic("dram", ("dram_read_transactions", "dram_write_transactions")),
-    Traffic("dram", ("dram_read_bytes", "dram_write_bytes"), 1.0),
-    Traffic("system", ("sysmem_read_transactions", "sysmem_write_transactions")),
-    Traffic("system", ("system_read_transactions", "system_write_transactions")),
-    Traffic("system", ("sysmem_read_bytes", "sysmem_write_bytes"), 1.0),
-)  # fmt: skip
-_COUNTED = [name for way in _TRAFFIC for name in (*way.needed, *way.added)]
-_USED = {*_COUNTED, *_WORK, _TENSOR_LEVEL, *(name for parts in _PARTS.values() for name in parts)}
-# In tables of metrics per launch some releases head the columns with the metric's description.
-_WORDS = {"gld": "Global Load", "gst": "Global Store", "dram": "Device Memory", "sysmem": "System Memory"}
-_DESCRIPTIONS = {
-    "Floating Point Operations(Double Precision)": "flop_count_dp",
-    "Floating Point Operations(Single Precision)": "flop_count_sp",
-    "Floating Point Operations(Half Precision)": "flop_count_hp",
-    "Tensor-Precision Function Unit Utilization": _TENSOR_LEVEL,
-    **{  # dram_read_transactions: "Device Memory Read Transactions"
-        " ".join(_WORDS.get(word, word.title()) for word in name.split("_")): name
-        for name in _COUNTED
-        if name.endswith("_transactions") and not name.startswith("system_")
-    },
-}
 
 
 class Kernel(NamedTuple):
@@ -130,7 +73,15 @@ def recognises(head: str) -> bool:
 
 
 def _layout(cells: list[str]) -> str:
-    return next((layout for layout, columns in _LAYOUTS.items() if set(columns).issubset(cells)), "")
+    return next((layout for layout, columns in load_words().nvprof.layouts.items() if set(columns).issubset(cells)), "")
+
+
+@cache
+def _used() -> frozenset[str]:
+    """The metrics that are read."""
+    words, parts = load_words().nvprof, chain.from_iterable(_PARTS.values())
+    counted = chain.from_iterable((*way.needed, *way.added) for way in words.traffic)
+    return frozenset((*counted, *words.work.values(), *parts, _TENSOR_LEVEL))
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -175,8 +126,8 @@ def read(path: str | PathLike[str]) -> PointTable:
 def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterable[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
     layout, columns, units, rows = table
-    metrics = {column: _DESCRIPTIONS.get(column, column) for column in columns}
-    if layout not in _OF_KERNELS or (layout == "launches" and _USED.isdisjoint(metrics.values())):
+    metrics = {column: load_words().nvprof.descriptions.get(column, column) for column in columns}
+    if layout not in _OF_KERNELS or (layout == "launches" and _used().isdisjoint(metrics.values())):
         return []
     found: dict[object, Kernel] = {}
     for line, row in rows:
@@ -201,7 +152,7 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
         kernel = found.setdefault((device, name) if long else line, kernel)
         for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metrics[one], row[one]) for one in columns]:
             why = ""
-            if metric in _USED:
+            if metric in _used():
                 value = log.number(metric, line, cell, _level if metric == _TENSOR_LEVEL else plain_number)
                 if value is not None:
                     kernel.totals[metric] = value * kernel.launches
@@ -318,7 +269,7 @@ def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTab
         sentences.append(f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well")
     for kernel in counted:
         known = _traffic(kernel)[0]
-        for way in _TRAFFIC:
+        for way in load_words().nvprof.traffic:
             if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
                 missing = " and ".join(name for name in way.needed if name not in kernel.totals)
                 why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
@@ -334,8 +285,8 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
     Its share of fused instructions is alpha of Yang, Kurth, Williams (2019), equation 6: of add, multiply and fused ones.
     """
-    totals, work, shares, used, notes = kernel.totals, {}, {}, [], []
-    for metric, precision in _WORK.items():
+    words, totals, work, shares, used, notes = load_words().nvprof, kernel.totals, {}, {}, [], []
+    for precision, metric in words.work.items():
         parts = _PARTS.get(metric, [])
         complete = bool(parts) and all(name in totals for name in parts)
         add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
@@ -347,7 +298,7 @@ def _point(kernel: Kernel) -> ImportedPoint:
     traffic, moved = _traffic(kernel)
     used += moved
     capability, peak = capability_of(kernel.device), tensor_peak(kernel.device)
-    if lacking := [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]:
+    if lacking := [name for way in words.traffic if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
     if capability == (0, 0) and traffic:
         notes.append("transactions counted as on Volta: the GPU's name does not give its generation")
@@ -378,7 +329,7 @@ def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
     totals, capability = kernel.totals, capability_of(kernel.device)
     traffic: dict[str, float] = {}
     used: list[str] = []
-    for way in _TRAFFIC:
+    for way in load_words().nvprof.traffic:
         known = capability == (0, 0) or capability >= way.since
         if way.level not in traffic and known and all(name in totals for name in way.needed):
             names = [*way.needed, *(name for name in way.added if name in totals)]
@@ -391,8 +342,9 @@ def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
 def capability_of(device: str) -> tuple[int, int]:
     """The compute capability that a GPU's name tells, (0, 0) where it tells none."""
     products = ((product, one.compute_capability) for one in load_spec().architectures for product in one.products)
-    known = ((rf"(?i)\b{re.escape(product)}\b", capability) for product, capability in products)
-    return next((found for pattern, found in (*_OLDER.items(), *known) if re.search(pattern, device)), (0, 0))
+    known = ((rf"(?i)\b{re.escape(product)}\b", chip) for product, chip in products)
+    older = ((pattern, capability(text)) for pattern, text in load_words().nvprof.gpus.items())
+    return next((found for pattern, found in (*older, *known) if re.search(pattern, device)), (0, 0))
 
 
 @cache

@@ -15,17 +15,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, cast
 
 from ncu_roofline.base.records import document_of
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.inputs.roof_files import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.formats.inputs.text import Table, damaged, delimiter_of, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, Table, damaged, delimiter_of, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.words import ceiling_of, is_theoretical, level_of, load_words, precision_of, precision_words
 
 FORMAT = "plain-table"
-Key = TypeVar("Key", str, float)
 Supported = Literal["yes", "no", "not run"]
 _LISTS = ("rows", "points", "kernels", "data")  # keys under which a JSON object may hold the list of rows
 _NEXT = "Give a CSV or JSON table with columns such as platform, flops, bytes_dram and seconds."
@@ -35,37 +34,9 @@ _OURS = {"roof_origin", "binding_fraction"}  # columns of the tables of this pro
 _AGREE = 0.01  # figures printed with three digits agree within this
 
 
-def _by_word(words: dict[Key, str]) -> dict[str, Key]:
-    return {word: key for key, text in words.items() for word in text.split()}
-
-
-# Columns of texts, and of numbers without a unit, by what they may be called.
-_PLAIN = _by_word({
-    "platform": "platform machine system_name",
-    "device": "device gpu chip hardware architecture",
-    "application": "application app code benchmark program",
-    "kernel": "kernel kernel_name function loop region name",
-    "label": "label variant case nw stride step parameter size n",
-    "level": "level memory_level",
-    "precision": "precision data_type",
-    "supported": "supported runs status",
-    "launches": "launches calls invocations",
-    "fma_share": "fma_share alpha",
-    "note": "note notes comment source",
-})  # fmt: skip
 # Labels whose numbers say nothing without their name: they become ``nw=6``.
 _PARAMETERS = ("nw", "stride", "step", "parameter", "size", "n")
-# Words in the names of the other columns, with the kinds of units that go with them.
-_QUANTITIES = _by_word({
-    "work": "work",
-    "performance": "performance perf",
-    "seconds": "time runtime duration walltime elapsed",
-    "traffic": "traffic moved",
-    "intensity": "ai intensity oi",
-    "attainable": "attainable",
-    "peak": "peak ceiling roof",
-    "bandwidth": "bandwidth bw",
-})  # fmt: skip
+# Kinds of units that go with the quantities.
 _UNITS_OF = {
     "work": ("flop", ""),
     **dict.fromkeys(("performance", "attainable", "peak"), ("flops", "flop", "")),
@@ -78,12 +49,6 @@ _BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second":
 _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run", "memory", "of", "measured", "empirical")
 _PREFIX = {letter: 1e3**power for power, letter in enumerate(["", *"kmgtp"])}
 _PREFIX |= {f"{letter}i": 2.0 ** (10 * power) for power, letter in enumerate("kmgt", 1)}
-_TIME = _by_word({
-    1.0: "s sec secs second seconds",
-    1e-3: "ms msec millisecond milliseconds",
-    1e-6: "us usec microsecond microseconds",
-    1e-9: "ns nsec nanosecond nanoseconds",
-})  # fmt: skip
 _UNITS = {
     "flops": r"([kmgtp]?)flops?(?:/s(?:ec|econd)?|ps)",
     "flop": r"([kmgtp]?)flops?",
@@ -94,11 +59,6 @@ _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _AMBIGUOUS = "work or a rate"
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
 _ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
-_SUPPORTED: dict[str, Supported] = {
-    **dict.fromkeys(("", "yes", "y", "true", "1", "ok", "run", "supported"), "yes"),
-    **dict.fromkeys(("no", "n", "false", "0", "unsupported", "fails", "failed"), "no"),
-    **dict.fromkeys(("not run", "not measured", "not-run", "skipped", "n/a"), "not run"),
-}
 
 
 class Header(NamedTuple):
@@ -124,15 +84,16 @@ def header(text: str) -> Header | None:
     lower = _RATIO.sub("", lower.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
     words = re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
     name = " ".join(words)
-    if quantity := _PLAIN.get("_".join(words)):
+    known = load_words()
+    if quantity := known.columns.get("_".join(words)):
         return Header(text, quantity)
     # A column with a word that is none of ours means something else, however it begins.
-    ours = (*_QUANTITIES, *_FILLERS, *CEILINGS, *precision_words())
+    ours = (*known.quantities, *_FILLERS, *known.roofs["ceilings"], *precision_words())
     if "%" in text or not all(word in ours or is_theoretical(word) or level_of(word) or _unit(word) for word in words):
         return None
     units = [unit for word in reversed(words) if (unit := _unit(word))]
     kind, scale = units[0] if units else ("", 1.0)
-    named = next((_QUANTITIES[word] for word in words if word in _QUANTITIES), "")
+    named = next((known.quantities[word] for word in words if word in known.quantities), "")
     named = named or ("intensity" if _RATIO.search(text.lower()) else "")
     if "canonical" in words and kind in ("flop", ""):
         quantity = "canonical"
@@ -144,7 +105,7 @@ def header(text: str) -> Header | None:
         quantity = _BY_UNIT.get(kind, "")
     if not quantity:
         return None
-    of_roof = [word for word in words if word not in _QUANTITIES and (_unit(word) or [""])[0] not in ("flop", "flops")]
+    of_roof = [word for word in words if word not in known.quantities and (_unit(word) or [""])[0] not in ("flop", "flops")]
     return Header(
         text,
         quantity,
@@ -158,8 +119,8 @@ def header(text: str) -> Header | None:
 
 def _unit(word: str) -> tuple[str, float] | None:
     """The kind of a unit (flop, flops, byte, byte/s, second) and its size in SI units, None for other words."""
-    if word in _TIME:
-        return "second", _TIME[word]
+    if (time := load_words().times.get(word)) is not None:
+        return "second", SECONDS[time]
     found = ((kind, re.fullmatch(pattern, word)) for kind, pattern in _UNITS.items())
     return next(((kind, _PREFIX[match[1]]) for kind, match in found if match), None)
 
@@ -296,7 +257,7 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
 
 
 def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, Any], stem: str) -> PlainRow:
-    texts: dict[str, str] = {}
+    words, texts = load_words(), dict[str, str]()
     labels: list[str] = []
     numbers: list[tuple[Header, float]] = []
     for column in columns:
@@ -305,7 +266,7 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
         if column.quantity == "label":
             name = column.text.strip().lower()
             labels.append(f"{name}={cell}" if cell and name in _PARAMETERS and "=" not in cell else cell)
-        elif column.quantity in _PLAIN.values() and column.quantity not in ("launches", "fma_share"):
+        elif column.quantity in words.columns.values() and column.quantity not in ("launches", "fma_share"):
             texts[column.quantity] = cell
         else:
             try:
@@ -319,10 +280,9 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
                 numbers.append((column, number * column.scale))
     stated = precision_of(texts["precision"].replace(".", " ")) if texts.get("precision") else ANY_PRECISION
     level = level_of(texts.get("level", "")) or load_spec().memory
-    support = texts.get("supported", "").lower()
-    if support not in _SUPPORTED:
-        known = ", ".join(filter(None, _SUPPORTED))
-        raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {known}.")
+    support = texts.get("supported", "").lower() or "yes"
+    if support not in words.supported:
+        raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {', '.join(words.supported)}.")
     first = {column.quantity: number for column, number in reversed(numbers)}
     amounts: dict[str, dict[str, float]] = {quantity: {} for quantity in ("work", "performance", "traffic", "intensity")}
     roofs: dict[str, ImportedRoof] = {}
@@ -353,7 +313,7 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
         roofs=tuple(roofs.values()),
         platform=platform,
         application=texts.get("application", ""),
-        supported=_SUPPORTED[support],
+        supported=cast(Supported, words.supported[support]),
         performance=amounts["performance"],
         intensity=amounts["intensity"],
         canonical=first.get("canonical", math.nan),

@@ -1,4 +1,4 @@
-"""Files of roofs: NERSC's plot_roofline.py and the Empirical Roofline Toolkit (ERT); how people spell levels, types and roofs.
+"""Files of roofs: NERSC's plot_roofline.py and the Empirical Roofline Toolkit (ERT).
 
 Data files of NERSC's scripts have a name and values per line:
 
@@ -23,7 +23,6 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import cache
 from itertools import takewhile
 from os import PathLike
 from typing import Any
@@ -35,25 +34,18 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.inputs.text import Table, countable, text_of
-
-CEILINGS = ("fma", "nofma", "no", "non", "div", "divide")
-"""Words that name a ceiling."""
-_FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}  # levels of other machines
-_TENSOR = ("tensor", "tensorcore", "tc", "tcu")
-_THEORETICAL = ("theoretical", "theo", "theory", "nominal", "datasheet", "spec", "vendor")
-_EMPTY = ("empirical", "measured", "peak", "max", "maximum", "bandwidth", "bw", "ert", "roof", "ceiling", "core", "cores")
-_NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
+from ncu_roofline.formats.inputs.words import (
+    ceiling_of,
+    is_theoretical,
+    level_of,
+    level_words,
+    load_words,
+    precision_of,
+    words_of,
+)
 
 Roofs = tuple[list[ImportedRoof], list[str]]
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
-_KEYS = {
-    **dict.fromkeys(("memroofs", "mem_roofs"), "memroofs"),
-    **dict.fromkeys(("mem_roof_names", "mem_roof_name", "memroof_names"), "mem_roof_names"),
-    **dict.fromkeys(("comproofs", "comp_roofs"), "comproofs"),
-    **dict.fromkeys(("comp_roof_names", "comp_roof_name", "comproof_names"), "comp_roof_names"),
-    **dict.fromkeys(("flops", "gflops", "flop/s", "gflop/s", "flops/s", "gflops/s"), "flops"),
-    **dict.fromkeys(("labels", "label"), "labels"),
-}
 _TEXTS = ("mem_roof_names", "comp_roof_names", "labels")
 _SIGN = re.compile(
     r"^[ \t]*(?:(?:mem|comp)_?roofs\b[ \t:=]+[-+.\d]|AI(?:_\w+)?[ \t:=]+[-+.\d](?s:.*?)^[ \t]*G?FLOPS[ \t:=]+[-+.\d])",
@@ -66,55 +58,6 @@ _WORD = re.compile(
     rf"[{_DOUBLE}]([^{_DOUBLE}]*)[{_DOUBLE}]|[{_QUOTE}]+([^{_QUOTE}]*)[{_QUOTE}]+|(#.*)|([^\s,{_QUOTE}{_DOUBLE}]+)"
 )
 _FIRST = re.compile(r"([A-Za-z_][\w/]*)\s*[:=]?(.*)")
-
-
-@cache
-def _levels() -> dict[str, str]:
-    return {**_FOREIGN, **{word: level.id for level in load_spec().levels for word in (level.id, *level.aliases)}}
-
-
-@cache
-def precision_words() -> dict[str, str]:
-    """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
-    precisions = load_spec().precisions
-    words = {one.id.partition(".")[2]: "" for one in precisions if one.kind == "tensor" and not one.part_of}
-    return words | {word: one.id for one in precisions if one.aliases for word in (one.id, *one.aliases)}
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a name, in lower case: "Theoretical No-FMA" is theoretical, nofma."""
-    return re.findall(r"[a-z0-9]+", _NO_FMA.sub("nofma", text.lower()))
-
-
-def level_of(text: str) -> str:
-    """The level id that a name stands for ("HBM", "L2 bandwidth"), "" if it names none that is known."""
-    return next((_levels()[word] for word in words_of(text) if word in _levels()), "")
-
-
-def precision_of(text: str) -> str:
-    """The precision id that a name stands for ("DP", "Tensor FP16"), `ANY_PRECISION` if it says none."""
-    words, known = words_of(text), precision_words()
-    if any(word in _TENSOR for word in words):
-        kinds = [known[word] or word for word in words if word in known]
-        families = [word for word in words if word.endswith("mma")]
-        return ".".join(("tensor", *kinds[:1], *families[:1]))
-    return next((known[word] for word in words if known.get(word)), ANY_PRECISION)
-
-
-def is_theoretical(text: str) -> bool:
-    """Whether a roof's name says that it is not measured."""
-    return any(word in _THEORETICAL for word in words_of(text))
-
-
-def ceiling_of(text: str) -> str:
-    """Which ceiling a compute roof's name stands for: fma, nofma, divide, divide_nofma, or its own words; "" for a peak."""
-    said = (*_EMPTY, *_THEORETICAL, *_TENSOR, *precision_words())
-    words = [word for word in words_of(text) if word not in said]
-    if any(word.startswith("div") for word in words):
-        return "divide_nofma" if "nofma" in words else "divide"
-    if set(words) <= {"fma", "vector", "simd", "gflops", "flops", "s"}:
-        return "fma" if "fma" in words else ""
-    return "_".join(words)
 
 
 def recognises(head: str) -> bool:
@@ -181,7 +124,8 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
 
     Raises RooflineError.
     """
-    lines: dict[str, list[Any]] = {key: [] for key in _KEYS.values()}
+    keys = load_words().nersc
+    lines: dict[str, list[Any]] = {key: [] for key in keys.values()}
     seen: set[str] = set()
     warnings = []
     for place, line in enumerate(text_of(table.path).split("\n"), start=1):
@@ -190,7 +134,7 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
             continue
         match = _FIRST.match(text)
         key = match[1].lower() if match else text[:20]
-        name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
+        name = keys.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
         if not name or match is None:
             warnings.append(f"line {place} begins with {key!r}, which has no meaning here, and is left out")
             continue
@@ -228,13 +172,13 @@ def _levels_of(names: Sequence[str]) -> list[str]:
 
     Stacked and plain memory on one machine are two levels, as on Knights Landing: mcdram and dram.
     """
-    stacked = {word for word in _levels() if word.startswith("hbm")}
-    plain = {word for word in _levels() if word.startswith(("ddr", "dram"))}
+    stacked = {word for word in level_words() if word.startswith("hbm")}
+    plain = {word for word in level_words() if word.startswith(("ddr", "dram"))}
     words = [words_of(name) for name in names]
     both = any(stacked & set(one) for one in words) and any(plain & set(one) for one in words)
-    result = []
+    result, roofs = [], load_words().roofs
     for name, one in zip(names, words, strict=True):
-        own = "_".join(word for word in one if word not in (*_EMPTY, *_THEORETICAL))
+        own = "_".join(word for word in one if word not in (*roofs["empty"], *roofs["theoretical"]))
         result.append("mcdram" if both and stacked & set(one) else level_of(name) or own or load_spec().memory)
     return result
 
