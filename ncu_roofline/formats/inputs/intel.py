@@ -31,6 +31,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from os import PathLike
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -39,7 +40,7 @@ from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU, Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, delimiter_of, lines_of, row_of, text_of
-from ncu_roofline.formats.inputs.words import load_words
+from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
 _SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
 _BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
@@ -73,12 +74,6 @@ _REPORT = (
 _LOOP = "function_call_sites_and_loops"
 _LOOK_AHEAD = 40  # lines above the heading, at most
 _GIGA = 1e9
-# Each level's bytes: in one column, or loaded and stored apart.
-_TRAFFIC = {
-    level: ((f"self_{name}_gb",), (f"self_{apart}loaded_gb", f"self_{apart}stored_gb"))
-    for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
-}
-_USED = {"self_gflop", "self_gflops", *(column for ways in _TRAFFIC.values() for way in ways for column in way)}
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
@@ -337,8 +332,9 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
     table, lines = Table(path), text_of(path).split("\n")
     start, delimiter, heading = _survey(lines) or (0, ",", [])
     places = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
-    rows = list(table.rows(lines, start + 1, delimiter, len(heading)))
-    if not rows or not _USED & set(places):
+    rows, ways = list(table.rows(lines, start + 1, delimiter, len(heading))), load_words().advisor_traffic
+    counts = places.keys() & {"self_gflop", "self_gflops", *chain.from_iterable(way.needed for way in ways)}
+    if not rows or not counts:
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise table.damaged("its table has no rows, or no columns with operations or bytes", next_step)
     points: list[ImportedPoint] = []
@@ -347,7 +343,7 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
     for line, cells in rows:
         # "< 0.001": below what Advisor writes.
         of = {column: "" if cells[at].startswith("<") else cells[at].replace("\xa0", "") for column, at in places.items()}
-        read = ((column, table.number(column, line, of[column])) for column in _USED & set(places))
+        read = ((column, table.number(column, line, of[column])) for column in counts)
         numbers = {column: value for column, value in read if value is not None}
         name = of[_LOOP] or of.get("loop_name") or f"line {line}"
         gflop, rate = numbers.get("self_gflop"), numbers.get("self_gflops")
@@ -360,12 +356,8 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
         used = ["self_gflop"] if gflop is not None else []
         if gflop is None and rate is not None and seconds is not None:
             gflop, used = rate * seconds, ["self_gflops"]
-        traffic: dict[str, float] = {}
-        for level, ways in _TRAFFIC.items():
-            for way in ways:
-                if level not in traffic and all(column in numbers for column in way):
-                    traffic[level] = sum(numbers[column] for column in way) * _GIGA
-                    used += way
+        traffic, counted = traffic_of(numbers, ways)
+        used += counted
         floats = set(re.findall(r"float(16|32|64)", of.get("data_types", "").lower()))
         precision = f"fp{floats.pop()}" if len(floats) == 1 else ANY_PRECISION
         child = name.startswith("[child]")
@@ -397,7 +389,7 @@ def _roof_rows(text: str) -> list[tuple[int, list[str]]]:
 
 def recognises_roofs(head: str) -> bool:
     """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    return any(cells[0].lower().startswith(tuple(load_words().advisor)) for _, cells in _roof_rows(head))
+    return any(cells[0].lower().startswith(tuple(load_words().advisor_roofs)) for _, cells in _roof_rows(head))
 
 
 def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
@@ -407,7 +399,7 @@ def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
     for line, cells in _roof_rows(text_of(path)):
         if len(cells) < 3:
             raise table.damaged(f"line {line} has {len(cells)} of its 3 or more columns")
-        value, roof = table.number(cells[0], line, cells[1]), load_words().advisor.get(cells[0].lower())
+        value, roof = table.number(cells[0], line, cells[1]), load_words().advisor_roofs.get(cells[0].lower())
         if value and roof:
             unit = "FLOP/s" if "." in roof else "B/s"
             by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))

@@ -29,11 +29,6 @@ _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give th
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _KERNEL = "Kernel Name"
 _LONG = {"ID", "Metric Name", "Metric Unit", "Metric Value"}  # of the layout with a row per metric, not per launch
-# Columns that say which launch it is; all others of a wide table are metrics.
-_FACTS = {
-    *("", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size"),
-    *("Grid Size", "Device", "CC", "Invocations"),
-}
 _OF_A_RULE = ("Rule ", "Estimated Speedup")
 _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
 _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
@@ -62,13 +57,6 @@ _MISSING = re.compile(r"|n/a|no data|-|\(!\).*|[+-]?(?:nan|1\.#(?:ind|qnan|snan)
 _INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
 _TIME_UNITS = ("s", "second")
-# Things that are counted; the report stores their number.
-_WORDS = (
-    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
-    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
-    "tpc", "tag", "wavefront", "warp", "warps", *_TIME_UNITS,
-)  # fmt: skip
-_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, _WORDS))})", re.IGNORECASE)
 _TIMES = [f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")]
 _TIMES += [f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")]
 # Facts that are known without measuring.
@@ -113,7 +101,9 @@ class _Header:
         ranges = [place for place, name in enumerate(columns) if _NVTX in name]
         # Those started and ended are the outer ones.
         self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
-        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in _FACTS and _NVTX not in name]
+        self.metrics = [
+            (place, name) for place, name in enumerate(columns) if name not in load_words().ncu.facts and _NVTX not in name
+        ]
         first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if quoted else r".*?"
         mark = '"' if quoted else '"?'
         self._beginning = re.compile(rf"{mark}{first}{mark} *{re.escape(delimiter)}")
@@ -238,7 +228,7 @@ class _Reader:
                 self._begin(row)
             label = header.cell(row, "Metric Name")  # "" in a rule's row
             section = header.cell(row, "Section Name").removesuffix(" Throughput")
-            if name := _full_name(label) or load_words().ncu.get(section, {}).get(label, ""):
+            if name := _full_name(label) or load_words().ncu.labels.get(section, {}).get(label, ""):
                 self._put(launch, name, row[unit], row[value])
             elif label:
                 self.strange[label] = None
@@ -414,15 +404,13 @@ def factor_of(unit: str) -> float | None:
 
     Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
     """
+    units, factors, names = load_words().ncu.units, [], []
     above, _, below = unit.strip().partition("/")
-    factors = []
     for word in (above, below):
-        match = _WORD.fullmatch(word)
-        if word == "" or word.lower() in _WORDS:  # "pass", "page": the first letter is no prefix
-            factors.append(1.0)
-        elif match and match[1] in _PREFIXES:
-            factors.append(_PREFIXES[match[1]])
-        else:
+        whole = word == "" or word.lower() in units  # "pass", "page": the first letter is no prefix
+        names.append(word.lower() if whole else word[1:].lower())
+        prefix = "" if whole else word[0]
+        if not (whole or names[-1] in units) or prefix not in _PREFIXES:
             return None
-    is_time = not below and (match := _WORD.fullmatch(above)) is not None and match[2].lower() in _TIME_UNITS
-    return factors[0] / factors[1] * (1e9 if is_time else 1.0)
+        factors.append(_PREFIXES[prefix])
+    return factors[0] / factors[1] * (1e9 if not below and names[0] in _TIME_UNITS else 1.0)

@@ -20,7 +20,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import SECONDS, Table, plain_number, row_of, split_number, text_of
-from ncu_roofline.formats.inputs.words import load_words
+from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
 # Tables of kernels, and which column of a table says how the times in it are scaled.
 _OF_KERNELS = ("metrics", "summary", "trace", "launches")
@@ -326,16 +326,9 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
 def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
     """Bytes by level, and the metrics used; a level is there where its metrics are complete and its transactions known."""
-    totals, capability = kernel.totals, capability_of(kernel.device)
-    traffic: dict[str, float] = {}
-    used: list[str] = []
-    for way in load_words().nvprof.traffic:
-        known = capability == (0, 0) or capability >= way.since
-        if way.level not in traffic and known and all(name in totals for name in way.needed):
-            names = [*way.needed, *(name for name in way.added if name in totals)]
-            traffic[way.level] = way.size * sum(totals[name] for name in names)
-            used += names
-    return traffic, used
+    chip = capability_of(kernel.device)
+    ways = (way for way in load_words().nvprof.traffic if chip == (0, 0) or chip >= way.since)
+    return traffic_of(kernel.totals, ways)
 
 
 @cache

@@ -36,15 +36,6 @@ _AGREE = 0.01  # figures printed with three digits agree within this
 
 # Labels whose numbers say nothing without their name: they become ``nw=6``.
 _PARAMETERS = ("nw", "stride", "step", "parameter", "size", "n")
-# Kinds of units that go with the quantities.
-_UNITS_OF = {
-    "work": ("flop", ""),
-    **dict.fromkeys(("performance", "attainable", "peak"), ("flops", "flop", "")),
-    "seconds": ("second", ""),
-    "traffic": ("byte", ""),
-    "intensity": ("",),
-    "bandwidth": ("byte/s", "byte", ""),
-}
 _BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}
 _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run", "memory", "of", "measured", "empirical")
 _PREFIX = {letter: 1e3**power for power, letter in enumerate(["", *"kmgtp"])}
@@ -98,7 +89,7 @@ def header(text: str) -> Header | None:
     if "canonical" in words and kind in ("flop", ""):
         quantity = "canonical"
     elif named:
-        quantity = named if kind in _UNITS_OF[named] else ""
+        quantity = named if kind in known.units[named] else ""
     elif kind == "flop" and scale > 1 and any(word.endswith("flops") for word in words):
         quantity = _AMBIGUOUS
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, NamedTuple
 
@@ -33,6 +33,14 @@ class Traffic(NamedTuple):
     added: tuple[str, ...] = ()
 
 
+class Ncu(NamedTuple):
+    """Columns that are no metrics, words of units, and metrics by section and label."""
+
+    facts: tuple[str, ...]
+    units: tuple[str, ...]
+    labels: Mapping[str, Mapping[str, str]]
+
+
 class Nvprof(NamedTuple):
     """Tables of nvprof by their columns, and its metrics; compute capabilities by patterns of older GPUs' names."""
 
@@ -48,18 +56,32 @@ class Words(NamedTuple):
 
     columns: ByWord
     quantities: ByWord
+    units: Mapping[str, tuple[str, ...]]
     times: ByWord
     supported: ByWord
     levels: ByWord
     roofs: Mapping[str, tuple[str, ...]]
     nersc: ByWord
     likwid: ByWord
-    advisor: ByWord
-    ncu: Mapping[str, Mapping[str, str]]
+    advisor_roofs: ByWord
+    advisor_traffic: tuple[Traffic, ...]
+    ncu: Ncu
     nvprof: Nvprof
 
 
 load_words = table("inputs.toml", Words)
+
+
+def traffic_of(counts: Mapping[str, float], ways: Iterable[Traffic]) -> tuple[dict[str, float], list[str]]:
+    """Bytes by level, by the first way whose counts are all there, and the names of the counts used."""
+    traffic: dict[str, float] = {}
+    used: list[str] = []
+    for way in ways:
+        if way.level not in traffic and all(name in counts for name in way.needed):
+            names = [*way.needed, *(name for name in way.added if name in counts)]
+            traffic[way.level] = way.size * sum(counts[name] for name in names)
+            used += names
+    return traffic, used
 
 
 @cache
