@@ -101,9 +101,8 @@ class _Header:
         ranges = [place for place, name in enumerate(columns) if _NVTX in name]
         # Those started and ended are the outer ones.
         self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
-        self.metrics = [
-            (place, name) for place, name in enumerate(columns) if name not in load_words().ncu.facts and _NVTX not in name
-        ]
+        facts = load_words().ncu.facts
+        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in facts and _NVTX not in name]
         first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if quoted else r".*?"
         mark = '"' if quoted else '"?'
         self._beginning = re.compile(rf"{mark}{first}{mark} *{re.escape(delimiter)}")
