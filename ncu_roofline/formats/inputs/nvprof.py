@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from os import PathLike
@@ -18,6 +19,7 @@ from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability
+from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import SECONDS, Table, plain_number, row_of, split_number, text_of
 from ncu_roofline.formats.inputs.words import load_words, traffic_of
@@ -29,8 +31,6 @@ _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
 _ON_GPU = "GPU activities"
 _API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
-# SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
-_TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
 _TENSOR_LEVEL = "tensor_precision_fu_utilization"
 _TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
 _LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
@@ -40,19 +40,14 @@ _PARTS = {metric: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")] for met
 _NOT_FLOP = "flop_count_sp_special"
 
 
-class Kernel(NamedTuple):
-    """A kernel, or one launch of it: sums of its metrics over ``launches``, its time (NaN without), in SI units.
+@dataclass(frozen=True)
+class Kernel(ImportedPoint):
+    """A kernel, or one launch of it, with the sums of its metrics over ``launches``; its time is NaN where it is not known.
 
     The level of the tensor cores is among the sums, as if it added up; its mean over the launches is what counts.
     """
 
-    device: str
-    name: str
-    launches: int
-    totals: dict[str, float]
-    seconds: float = math.nan
-    grid: str = ""
-    block: str = ""
+    totals: dict[str, float] = field(default_factory=dict)
 
 
 class Part(NamedTuple):
@@ -147,7 +142,7 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
         grid, block = ("x".join(size) if all(size) else "" for size in sizes)
         seconds = math.nan if timed is None or time is None else time * SECONDS[units[timed]]
         name = re.sub(r" \[\d+\]$", "", called) if layout == "trace" else called  # older releases number the launches
-        kernel = Kernel(device, name, int(launches), {}, seconds, grid, block)
+        kernel = Kernel(name, seconds, device=device, launches=int(launches), grid=grid, block=block)
         long = layout == "metrics"  # a row for each metric of a kernel, its mean over the launches
         kernel = found.setdefault((device, name) if long else line, kernel)
         for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metrics[one], row[one]) for one in columns]:
@@ -198,7 +193,7 @@ def _runs_of(parts: Iterable[Part]) -> list[list[Part]]:
     runs: list[tuple[list[Part], set[str], set[tuple[str, ...]]]] = []
     for part in parts:
         names = {kernel.name for kernel in part.kernels}
-        brings: set[tuple[str, ...]] = {(*kernel[:2], metric) for kernel in part.kernels for metric in kernel.totals}
+        brings: set[tuple[str, ...]] = {(one.device, one.name, metric) for one in part.kernels for metric in one.totals}
         brings |= {("times",)} if part.timed else set()
         found = next((run for run in runs if run[1] & names and not run[2] & brings), None)
         if found is None:
@@ -215,7 +210,7 @@ def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
     for part in sorted(run, key=lambda one: one.timed):  # counts first: they name the device
         launches: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in part.kernels:
-            launches.setdefault(kernel[:2], []).append(kernel)
+            launches.setdefault((kernel.device, kernel.name), []).append(kernel)
         for (device, name), more in launches.items():
             known = found.setdefault(name, {})
             same = [one for one in known if one == device or not one or not device]
@@ -226,7 +221,7 @@ def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
     devices = {device for known in found.values() for device in known if device}
     only = devices.pop() if len(devices) == 1 else ""
     kernels = (kernel for known in found.values() for several in known.values() for kernel in several)
-    return [kernel if kernel.device else kernel._replace(device=only) for kernel in kernels]
+    return [kernel if kernel.device else replace(kernel, device=only) for kernel in kernels]
 
 
 def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -> list[Kernel]:
@@ -245,9 +240,10 @@ def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -
         grid, block = (sizes.pop() if len(sizes) == 1 else "" for sizes in (grids, blocks))
         shares = [one.launches / launches for one in kernels]
         scaled = [({name: value * share for name, value in totals.items()}, seconds * share) for share in shares]
-        more = [more[0]._replace(totals=some, seconds=time, grid=grid, block=block) for some, time in scaled]
+        more = [replace(more[0], totals=some, seconds=time, grid=grid, block=block) for some, time in scaled]
     return [
-        one._replace(
+        replace(
+            one,
             totals={**other.totals, **one.totals},
             seconds=other.seconds if math.isnan(one.seconds) else one.seconds,
             grid=one.grid or other.grid,
@@ -297,10 +293,10 @@ def _point(kernel: Kernel) -> ImportedPoint:
             shares[precision] = fma / (add + mul + fma)
     traffic, moved = _traffic(kernel)
     used += moved
-    capability, peak = capability_of(kernel.device), tensor_peak(kernel.device)
+    chip, peak = capability_of(kernel.device), tensor_peak(kernel.device)
     if lacking := [name for way in words.traffic if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
-    if capability == (0, 0) and traffic:
+    if chip == (0, 0) and traffic:
         notes.append("transactions counted as on Volta: the GPU's name does not give its generation")
     if peak is not None and _TENSOR_LEVEL in totals and not math.isnan(kernel.seconds):
         # The estimate of Wang et al. (2020), section III.
@@ -308,17 +304,12 @@ def _point(kernel: Kernel) -> ImportedPoint:
         work[tensor] = totals[_TENSOR_LEVEL] / kernel.launches / _TENSOR_LEVELS * peak * kernel.seconds
         used.append(_TENSOR_LEVEL)
         notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
-    return ImportedPoint(
-        name=kernel.name,
-        seconds=kernel.seconds,
+    return replace(
+        kernel,
         work=work,
         traffic=traffic,
         fma_share=shares,
-        device=kernel.device,
-        compute_capability=capability,
-        launches=kernel.launches,
-        grid=kernel.grid,
-        block=kernel.block,
+        compute_capability=chip,
         columns=", ".join(dict.fromkeys(used)),
         note="; ".join(notes),
     )
@@ -343,9 +334,6 @@ def capability_of(device: str) -> tuple[int, int]:
 @cache
 def tensor_peak(device: str) -> float | None:
     """FLOP/s of the tensor cores at boost clock, None for GPUs whose number of SMs and clock are not known here."""
-    board = next((facts for name, facts in _TENSOR_BOARDS.items() if name in device), None)
-    architecture = load_spec().architecture(capability_of(device))
-    if board is None or architecture is None:
-        return None
-    per_cycle = architecture.peak(load_spec().standard_tensor.id, device)
-    return board[0] * board[1] * per_cycle if per_cycle else None
+    board, chip = find_gpu(device), load_spec().architecture(capability_of(device))
+    per_cycle = chip.peak(load_spec().standard_tensor.id, device) if board and chip else None
+    return board.sm_count * board.tensor_clock * per_cycle if board and per_cycle else None
