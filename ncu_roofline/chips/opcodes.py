@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import product
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read, table
+from ncu_roofline.chips.fields import ALL, Capability, Ranges, table
 from ncu_roofline.chips.formulas import covers
 
 LONGEST = 200
@@ -136,14 +135,12 @@ def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
     return None if wanted else left
 
 
+_load_file = table("opcodes.toml", _File)
+
+
 @cache
 def load_opcodes() -> OpcodeTable:
-    return read_opcodes(DATA)
-
-
-def read_opcodes(folder: Path) -> OpcodeTable:
-    """Read the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    return OpcodeTable(read(folder / "opcodes.toml", _File))
+    return OpcodeTable(_load_file())
 
 
 KINDS = ("fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "memory", "shared", "control", "move", "other")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import Architecture, OpcodeWork, kind_of, load_opcodes, load_spec, load_stalls
-from ncu_roofline.chips.fields import SpecError, WeightedSum, parse_capability, parse_release, parse_target
+from ncu_roofline.chips.fields import SpecError, WeightedSum, parse_capability, parse_release, parse_target, read
 from ncu_roofline.chips.formulas import covers, summed
-from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, load_opcode_units, read_opcodes
+from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, _File, load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.source_counters import STALLED
 from ncu_roofline.chips.tables import load_sets
 from ncu_roofline.formats.report import Kernel, read_report
@@ -171,7 +171,7 @@ def test_wrong_tables(tmp_path: Path) -> None:
     for said, rows in FACTS["wrong"].items():
         (tmp_path / "opcodes.toml").write_text(head + rows, encoding="utf-8")
         with pytest.raises(SpecError) as caught:
-            read_opcodes(tmp_path)
+            read(tmp_path / "opcodes.toml", _File)
         assert "opcodes.toml" in str(caught.value)
         assert said in str(caught.value)
 

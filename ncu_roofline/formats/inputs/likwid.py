@@ -82,21 +82,19 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
     groups: dict[tuple[int, str, int], _Group] = {}
     met: Counter[tuple[str, int, str]] = Counter()
     facts: dict[str, str] = {}
-    printed: list[tuple[dict[str, str], list[tuple[int, list[str]]]]] = []  # of each table the facts above, heading and rows
-    inside = False
+    printed: list[list[tuple[int, list[str]]]] = []  # what begins with the heading of a table or of facts
     for line, text in enumerate(text_of(table.path).split("\n"), 1):
         cells = row_of(text)
         while cells and not cells[-1]:
             cells.pop()
         if cells and cells[0] in ("TABLE", "STRUCT"):
-            inside = cells[0] == "TABLE"
-            if inside:
-                printed.append((dict(facts), [(line, cells)]))
-        elif cells and cells[0] in _CPU:
-            facts[cells[0]] = ",".join(cells[1:])
-        elif cells and inside:  # what stands between and above tables is the application's output
-            printed[-1][1].append((line, cells))
-    for above, ((line, heading), *rows) in printed:
+            printed.append([])
+        if cells and printed:
+            printed[-1].append((line, cells))
+    for (line, heading), *rows in printed:
+        if heading[0] == "STRUCT":  # what stands between and above tables is the application's output
+            facts |= {cells[0]: ",".join(cells[1:]) for _, cells in rows if cells[0] in _CPU}
+            continue
         place, kind = next(((at, match) for at, cell in enumerate(heading) if (match := _KIND.fullmatch(cell))), (0, None))
         if kind is None:
             raise table.damaged(f"line {line} is no heading of a table of events or metrics")
@@ -106,7 +104,7 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
         group = groups.setdefault((run, *same[:2]), _Group(same[1]))
         rest = heading[place + 1 :]
         group.name = group.name or next((cell for cell in rest if not cell.isdigit()), "")
-        group.cpu, group.cpu_type = group.cpu or above.get(_CPU[0], ""), group.cpu_type or above.get(_CPU[1], "")
+        group.cpu, group.cpu_type = group.cpu or facts.get(_CPU[0], ""), group.cpu_type or facts.get(_CPU[1], "")
         if kind[2].lower() == "raw":
             calls = [(at, cell) for at, cells in rows if cells[0] == "call count" for cell in cells[1:]]
             group.calls = max([group.calls, *(int(table.number("call count", at, cell) or 0) for at, cell in calls)])
