@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -32,8 +31,6 @@ _ADD = "Add columns such as flops, seconds and bytes_dram."
 _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _OURS = {"roof_origin", "binding_fraction"}  # columns of the tables of this program: results, whose bandwidth is no roof
 _AGREE = 0.01  # figures printed with three digits agree within this
-
-
 # Labels whose numbers say nothing without their name: they become ``nw=6``.
 _PARAMETERS = ("nw", "stride", "step", "parameter", "size", "n")
 _BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}
@@ -177,7 +174,6 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_rows(path: str | PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
     table, text = Table(path, _NEXT), text_of(path)
-    rows: list[tuple[str, dict[str, Any]]] = []
     if text.lstrip()[:1] in ("[", "{"):
         try:
             document = document_of(text)
@@ -185,27 +181,20 @@ def read_rows(path: str | PathLike[str]) -> PlainTable:
             raise table.damaged(str(error)) from error
         if isinstance(document, Mapping):
             document = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
-        if not isinstance(document, list):
-            raise table.damaged(f"it is no list of rows, and has none under {', '.join(_LISTS)}")
-        for number, row in enumerate(document, start=1):
-            if not isinstance(row, Mapping):
-                raise table.damaged(f"row {number} is no object")
-            rows.append((f"row {number}", {str(name): value for name, value in row.items()}))
+        if not isinstance(document, list) or not all(isinstance(row, Mapping) for row in document):
+            raise table.damaged(f"it is no list of objects, and has none under {', '.join(_LISTS)}")
+        rows = [(f"row {number}", row) for number, row in enumerate(document, start=1)]
+        names = list(dict.fromkeys(name for row in document for name in row))
     else:
         lines = _content(text)
         start = next(at for at, line in enumerate(lines) if line)
         delimiter = delimiter_of(lines[start])
         names = row_of(lines[start], delimiter)
-        if (repeated := next((name for name, count in Counter(names).items() if count > 1), None)) is not None:
-            raise table.damaged(f"the column {repeated!r} stands there twice", "Give each column a name of its own.")
-        for number, (_, cells) in enumerate(table.rows(lines, start + 1, delimiter), start=1):
-            if len(cells) != len(names):
-                reason = f"row {number} has {len(cells)} cells, and the header {len(names)}"
-                raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
-            rows.append((f"row {number}", dict(zip(names, cells, strict=True))))
+        read = table.rows(lines, start + 1, delimiter, len(names))
+        rows = [(f"line {line}", dict(zip(names, cells, strict=True))) for line, cells in read]
     if not rows:
         raise table.damaged("the table has no rows")
-    return plain_rows(table.path, list(dict.fromkeys(name for _, row in rows for name in row)), rows, table.stem)
+    return plain_rows(table.path, names, rows, table.stem)
 
 
 def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Any]]], stem: str = "") -> PlainTable:
@@ -235,13 +224,12 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
         row = _row(path, place, list(columns.values()), cells, stem)
         result.append(row)
         for precision, work in row.work.items():
-            stated = [(row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time")]
-            stated += [
-                (row.intensity.get(one, math.nan), work / moved, "FLOP/B", "bytes") for one, moved in row.traffic.items()
-            ]
+            stated = [(row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s, and its work and time")]
+            for level, moved in row.traffic.items():
+                stated.append((row.intensity.get(level, math.nan), work / moved, "FLOP/B, and its work and bytes"))
             warnings += [
-                f"{path}: {place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
-                for said, computed, unit, other in stated
+                f"{path}: {place} states {said:.4g} {of} make {computed:.4g}, which counts"
+                for said, computed, of in stated
                 if abs(computed - said) > _AGREE * said
             ]
     return PlainTable(path, tuple(result), tuple(warnings))

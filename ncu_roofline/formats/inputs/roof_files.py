@@ -234,6 +234,10 @@ def recognises_ert(head: str) -> bool:
     return head.lstrip().startswith("{") and all(f'"{word}"' in head for word in ("empirical", "gflops", "gbytes", "data"))
 
 
+def _is_roof(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
+
+
 def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
     """Its measured ceilings: ``fp64.fma`` and the like in FLOP/s, levels in B/s.  Raises RooflineError with the place."""
     named: dict[str, list[tuple[str, float]]] = {}
@@ -241,14 +245,8 @@ def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
         empirical = inside(document_of(text_of(path)), "empirical")
         for kind in ("gbytes", "gflops"):
             data = inside(empirical, kind, "data")
-            if not isinstance(data, list):
-                raise ValueError(f'"empirical"."{kind}"."data" is no list')
-            for at, pair in enumerate(data):
-                good = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
-                if not good:
-                    raise ValueError(
-                        f'"empirical"."{kind}"."data"[{at}] is no pair of name and positive number of G per second'
-                    )
+            if not isinstance(data, list) or not all(map(_is_roof, data)):
+                raise ValueError(f'"empirical"."{kind}"."data" is no list of pairs of name and positive number of G per second')
             named[kind] = [(name, value * 1e9) for name, value in data]
         if not any(named.values()):
             raise ValueError('both "gflops" and "gbytes" are empty')
