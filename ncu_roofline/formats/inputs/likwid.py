@@ -37,20 +37,15 @@ _PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|S
 
 @dataclass
 class _Group:
-    """One group of one region: metrics by thread, None where a cell has none."""
+    """One group of one region: metrics by thread, and those that some thread ``lacks``, of which nothing can be said."""
 
     number: int
     name: str = ""
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
-    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
-
-    def threads(self, name: str) -> dict[str, float]:
-        """A metric by thread, nothing where some thread has no number, so nothing can be said of all."""
-        values = self.metrics.get(name, {})
-        known = {thread: value for thread, value in values.items() if value is not None}
-        return known if len(known) == len(values) else {}
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    lacking: list[str] = field(default_factory=list)
 
 
 def recognises(head: str) -> bool:
@@ -120,11 +115,14 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
             if len(cells) > len(columns):
                 raise table.damaged(f"line {at} has {len(cells)} values for {len(columns)} columns")
             if name == _RUNTIME or _COULD_COUNT.search(name):
-                values = [*(table.number(name, at, cell) for cell in cells), *[None] * (len(columns) - len(cells))]
-                group.metrics[name] = dict(zip(columns, values, strict=True))
+                values = [value for cell in cells if (value := table.number(name, at, cell)) is not None]
+                if len(values) == len(columns):
+                    group.metrics[name] = dict(zip(columns, values, strict=True))
+                else:
+                    group.lacking.append(name)
     regions: dict[tuple[int, str], list[_Group]] = {}
     for (run, region, _), group in groups.items():
-        if group.metrics:
+        if group.metrics or group.lacking:
             regions.setdefault((run, region), []).append(group)
     return regions
 
@@ -134,19 +132,18 @@ def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, 
     work: dict[str, float] = {}
     traffic: dict[str, float] = {}
     columns, notes, unused, warnings = [], [], [], []
-    times = [max(group.threads(_RUNTIME).values(), default=math.nan) for group in groups]
+    times = [max(group.metrics.get(_RUNTIME, {}).values(), default=math.nan) for group in groups]
     seconds = math.fsum(times)
     for group, time in zip(groups, times, strict=True):
-        scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.threads(_RUNTIME)
-        for metric in sorted(group.metrics, key=lambda one: not _WORK.fullmatch(one)):
-            match, by_thread = _WORK.fullmatch(metric), group.threads(metric)
+        scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.metrics.get(_RUNTIME, {})
+        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in group.lacking]
+        for metric, by_thread in sorted(group.metrics.items(), key=lambda one: not _WORK.fullmatch(one[0])):
+            match = _WORK.fullmatch(metric)
             level = load_words().likwid.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
             # The groups HBM* name the metric like those of DDR memory do.
             if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
                 level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-            if None in group.metrics[metric].values():
-                warnings.append(f'"{metric}" left out: it has no number for some thread')
-            elif match and precision_of(match[1] or "") not in work and by_thread.keys() <= runtimes.keys():
+            if match and precision_of(match[1] or "") not in work and by_thread.keys() <= runtimes.keys():
                 done = math.fsum(rate * runtimes[thread] for thread, rate in by_thread.items())
                 work[precision_of(match[1] or "")] = done * 1e6 * scale
                 columns.append(metric)
