@@ -101,7 +101,7 @@ class _Header:
         ranges = [place for place, name in enumerate(columns) if _NVTX in name]
         # Those started and ended are the outer ones.
         self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
-        facts = load_words().ncu.facts
+        facts = load_words().ncu["facts"]
         self.metrics = [(place, name) for place, name in enumerate(columns) if name not in facts and _NVTX not in name]
         first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if quoted else r".*?"
         mark = '"' if quoted else '"?'
@@ -227,7 +227,7 @@ class _Reader:
                 self._begin(row)
             label = header.cell(row, "Metric Name")  # "" in a rule's row
             section = header.cell(row, "Section Name").removesuffix(" Throughput")
-            if name := _full_name(label) or load_words().ncu.labels.get(section, {}).get(label, ""):
+            if name := _full_name(label) or load_words().ncu_labels.get(section, {}).get(label, ""):
                 self._put(launch, name, row[unit], row[value])
             elif label:
                 self.strange[label] = None
@@ -403,7 +403,7 @@ def factor_of(unit: str) -> float | None:
 
     Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
     """
-    units, factors, names = load_words().ncu.units, [], []
+    units, factors, names = load_words().ncu["units"], [], []
     above, _, below = unit.strip().partition("/")
     for word in (above, below):
         whole = word == "" or word.lower() in units  # "pass", "page": the first letter is no prefix

@@ -68,15 +68,15 @@ def recognises(head: str) -> bool:
 
 
 def _layout(cells: list[str]) -> str:
-    return next((layout for layout, columns in load_words().nvprof.layouts.items() if set(columns).issubset(cells)), "")
+    return next((layout for layout, columns in load_words().nvprof_layouts.items() if set(columns).issubset(cells)), "")
 
 
 @cache
 def _used() -> frozenset[str]:
     """The metrics that are read."""
-    words, parts = load_words().nvprof, chain.from_iterable(_PARTS.values())
-    counted = chain.from_iterable((*way.needed, *way.added) for way in words.traffic)
-    return frozenset((*counted, *words.work.values(), *parts, _TENSOR_LEVEL))
+    words, parts = load_words(), chain.from_iterable(_PARTS.values())
+    counted = chain.from_iterable((*way.needed, *way.added) for way in words.nvprof_traffic)
+    return frozenset((*counted, *words.nvprof_work.values(), *parts, _TENSOR_LEVEL))
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -121,7 +121,7 @@ def read(path: str | PathLike[str]) -> PointTable:
 def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterable[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
     layout, columns, units, rows = table
-    metrics = {column: load_words().nvprof.descriptions.get(column, column) for column in columns}
+    metrics = {column: load_words().nvprof_descriptions.get(column, column) for column in columns}
     if layout not in _OF_KERNELS or (layout == "launches" and _used().isdisjoint(metrics.values())):
         return []
     found: dict[object, Kernel] = {}
@@ -265,7 +265,7 @@ def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTab
         sentences.append(f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well")
     for kernel in counted:
         known = _traffic(kernel)[0]
-        for way in load_words().nvprof.traffic:
+        for way in load_words().nvprof_traffic:
             if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
                 missing = " and ".join(name for name in way.needed if name not in kernel.totals)
                 why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
@@ -281,8 +281,8 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
     Its share of fused instructions is alpha of Yang, Kurth, Williams (2019), equation 6: of add, multiply and fused ones.
     """
-    words, totals, work, shares, used, notes = load_words().nvprof, kernel.totals, {}, {}, [], []
-    for precision, metric in words.work.items():
+    words, totals, work, shares, used, notes = load_words(), kernel.totals, {}, {}, [], []
+    for precision, metric in words.nvprof_work.items():
         parts = _PARTS.get(metric, [])
         complete = bool(parts) and all(name in totals for name in parts)
         add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
@@ -294,7 +294,7 @@ def _point(kernel: Kernel) -> ImportedPoint:
     traffic, moved = _traffic(kernel)
     used += moved
     chip, peak = capability_of(kernel.device), tensor_peak(kernel.device)
-    if lacking := [name for way in words.traffic if way.level in traffic for name in way.added if name not in totals]:
+    if lacking := [name for way in words.nvprof_traffic if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
     if chip == (0, 0) and traffic:
         notes.append("transactions counted as on Volta: the GPU's name does not give its generation")
@@ -318,7 +318,7 @@ def _point(kernel: Kernel) -> ImportedPoint:
 def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
     """Bytes by level, and the metrics used; a level is there where its metrics are complete and its transactions known."""
     chip = capability_of(kernel.device)
-    ways = (way for way in load_words().nvprof.traffic if chip == (0, 0) or chip >= way.since)
+    ways = (way for way in load_words().nvprof_traffic if chip == (0, 0) or chip >= way.since)
     return traffic_of(kernel.totals, ways)
 
 
@@ -327,7 +327,7 @@ def capability_of(device: str) -> tuple[int, int]:
     """The compute capability that a GPU's name tells, (0, 0) where it tells none."""
     products = ((product, one.compute_capability) for one in load_spec().architectures for product in one.products)
     known = ((rf"(?i)\b{re.escape(product)}\b", chip) for product, chip in products)
-    older = ((pattern, capability(text)) for pattern, text in load_words().nvprof.gpus.items())
+    older = ((pattern, capability(text)) for pattern, text in load_words().nvprof_gpus.items())
     return next((found for pattern, found in (*older, *known) if re.search(pattern, device)), (0, 0))
 
 

@@ -33,24 +33,6 @@ class Traffic(NamedTuple):
     added: tuple[str, ...] = ()
 
 
-class Ncu(NamedTuple):
-    """Columns that are no metrics, words of units, and metrics by section and label."""
-
-    facts: tuple[str, ...]
-    units: tuple[str, ...]
-    labels: Mapping[str, Mapping[str, str]]
-
-
-class Nvprof(NamedTuple):
-    """Tables of nvprof by their columns, and its metrics; compute capabilities by patterns of older GPUs' names."""
-
-    layouts: Mapping[str, tuple[str, ...]]
-    work: Mapping[str, str]
-    traffic: tuple[Traffic, ...]
-    descriptions: Mapping[str, str]
-    gpus: ByWord
-
-
 class Words(NamedTuple):
     """What stands in the file, whose comments say what it is."""
 
@@ -65,8 +47,13 @@ class Words(NamedTuple):
     likwid: ByWord
     advisor_roofs: ByWord
     advisor_traffic: tuple[Traffic, ...]
-    ncu: Ncu
-    nvprof: Nvprof
+    ncu: Mapping[str, tuple[str, ...]]
+    ncu_labels: Mapping[str, Mapping[str, str]]
+    nvprof_layouts: Mapping[str, tuple[str, ...]]
+    nvprof_work: Mapping[str, str]
+    nvprof_traffic: tuple[Traffic, ...]
+    nvprof_descriptions: Mapping[str, str]
+    nvprof_gpus: ByWord
 
 
 load_words = table("inputs.toml", Words)
