@@ -313,12 +313,11 @@ class _Reader:
             more = "" if self.header.wide else " --page raw prints metrics by their full names."
             warnings.append(f"{what} of {self.path} that name no metric were left out: {listed(self.strange, 3)}.{more}")
         if failed:
-            launches = listed(map(str, failed))
             why = "took no time, so it was not measured, and its counters are left out"
-            warnings.append(f"{self.path}: launch {launches} {why}.")
+            warnings.append(f"{self.path}: launch {listed(map(str, failed))} {why}.")
         for unit, metrics in self.unknown.items():
-            what = f"in a unit that is not known, {unit!r}, were left out"
-            warnings.append(f"Metrics of {self.path} {what}: {listed(metrics, 3)}.")
+            why = f"in a unit that is not known, {unit!r}, were left out"
+            warnings.append(f"Metrics of {self.path} {why}: {listed(metrics, 3)}.")
         return MetricTable(
             path=self.path,
             format="ncu-csv",

@@ -210,7 +210,7 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
             outermost[node], node = top, outermost[node]
         return top
 
-    bodies: dict[int, set[int]] = {}
+    members, parents, heights = dict[int, set[int]](), dict[int, int](), dict[int, int]()
     irreducible, left = False, _PATIENCE * (len(graph) + sum(map(len, graph)))
     for header in sorted(latches, key=first.__getitem__, reverse=True):
         body, closing = set[int](), list[int]()
@@ -232,21 +232,18 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
                 body |= found
                 closing.append(latch)
         if closing:
-            bodies[header], latches[header] = body, closing
+            inner = body & members.keys()
+            heights[header] = 1 + max((heights[node] for node in inner), default=0)
+            if heights[header] > _DEEPEST:
+                raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
+            latches[header], members[header] = closing, {header}.union(body, *(members[node] for node in inner))
+            parents |= dict.fromkeys(inner, header)
             for node in body:
                 outermost[node] = header
-    headers = sorted(bodies, key=first.__getitem__)  # those of outer loops before those of inner ones
-    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
     depths: dict[int, int] = {}
-    for header in headers:
+    for header in sorted(members, key=first.__getitem__):  # outer loops before inner ones
         depths[header] = depths[parents[header]] + 1 if header in parents else 1
-        if depths[header] > _DEEPEST:
-            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
-    members = {header: {header, *body} for header, body in bodies.items()}
-    for header in reversed(headers):
-        if header in parents:
-            members[parents[header]] |= members[header]
-    ordered = sorted(headers, key=lambda header: (depths[header], header))
+    ordered = sorted(depths, key=lambda header: (depths[header], header))
     place = {header: index for index, header in enumerate(ordered)}
     loops = tuple(
         Loop(
