@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ncu_roofline.chips.fields import Capability
-from ncu_roofline.chips.sass import Encoding, load_sass
+from ncu_roofline.chips.sass import Encoding, encodings
 from ncu_roofline.formats.sass import CodeError
 
 SIZE = 16
@@ -61,22 +61,23 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
 
     Any bytes can be decoded; what does not fill an instruction at the end is no instruction.
     """
-    encodings = load_sass().encodings(capability)
-    wanted = [
-        names is None or one is None or not one.name or one.name in names or one.name in FLOWS for one in encodings.by_number
-    ]
-    masks = [one.mask if one else 0 for one in encodings.by_number]
+    by_number, masks, places = encodings(capability)
+    left_out = set[int]()
+    if names is not None:
+        left_out |= {
+            number for number, one in by_number.items() if one.name not in FLOWS and one.name and one.name not in names
+        }
     seen: dict[int, tuple[str, str, str]] = {}
-    sign = 1 << len(encodings.target) >> 1
+    sign = 1 << len(places) >> 1
     whole = len(code) - len(code) % SIZE
     found = []
     for index, (low, high) in enumerate(struct.iter_unpack("<QQ", memoryview(code)[:whole])):
         number = low & _NUMBER
-        if not wanted[number]:
+        if number in left_out:
             continue
-        bits = (low | high << 64) & masks[number] | number
+        bits = (low | high << 64) & masks.get(number, 0) | number
         if bits not in seen:
-            opcode = _opcode(encodings.by_number[number], bits)
+            opcode = _opcode(by_number.get(number), bits)
             name = opcode.partition(".")[0]
             seen[bits] = name, opcode, FLOWS.get(name, "")
         name, opcode, flow = seen[bits]
@@ -87,7 +88,7 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
             guarded = guarded or high >> 23 & 15 != _UNGUARDED or (number == _BRANCH and low >> 32 & 3 != 0)
             # A call may add a register to its distance (forms of operands 1, and bit 91).
             if number == _BRANCH or (number == _RELATIVE_CALL and low >> 9 & 7 == 4 and not high >> 27 & 1):
-                distance = 4 * ((_value(low | high << 64, encodings.target) ^ sign) - sign)
+                distance = 4 * ((_value(low | high << 64, places) ^ sign) - sign)
                 target = (index + 1) * SIZE + distance
         inside = target is not None and 0 <= target < whole and target % SIZE == 0
         constant = name == FUSED_HALVES and low >> 9 & 7 == _IMMEDIATE_ADDED and low >> 24 & 0xFF == high & 0xFF == _ZERO
