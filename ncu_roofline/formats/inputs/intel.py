@@ -52,8 +52,7 @@ _BYTES = re.compile(r"\*mem-(read|write)-(\d{1,6})")
 _ELEMENTS = re.compile(r"\*elements_fp_(single|double)_(\d{1,3})(_masked)?")
 _FUSED = re.compile(r"VFN?M(?:ADD|SUB|ADDSUB|SUBADD)(?:132|213|231)?([SP])([SD])(?:_([XYZ]MM)\w*)?")
 _READ = re.compile("|".join(one.pattern for one in (_BYTES, _ELEMENTS, _FUSED)) + r"|\*mem-(?:read|write)")
-_PRECISIONS = {"single": "fp32", "double": "fp64"}
-_LETTERS = {"S": ("single", 32), "D": ("double", 64)}
+_TYPES = {"S": ("fp32", 32), "D": ("fp64", 64)}
 _BITS = {"XMM": 128, "YMM": 256, "ZMM": 512}
 _CLOSE = 0.01  # of the work: bounds that are no further apart are one number in any chart
 _MIX = "Give SDE's complete output, as `sde -iform 1 -omix FILE -- ./app` writes it."
@@ -158,39 +157,41 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
             raise mix.damaged(f"its *mem-{way}-N add up to {added:.0f}, and its *mem-{way} is {stated:.0f}")
     traffic = {"l1": sum(size * value for _, size, value in sizes)} if sizes else {}
     # By type and numbers that one instruction computes: elements, those of them under a mask, fused ones, perhaps masked ones.
-    lanes: dict[str, dict[int, list[float]]] = {kind: {} for kind in _PRECISIONS}
+    lanes: dict[str, dict[int, list[float]]] = {precision: {} for precision, _ in _TYPES.values()}
     unknown: dict[str, str] = {}  # a fused instruction that ran, and whose width is not known
     for name, count in counts.items():
         if match := _ELEMENTS.fullmatch(name):
-            lanes[match[1]].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
+            precision, _ = _TYPES[match[1][0].upper()]
+            lanes[precision].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
         elif count and (match := _FUSED.fullmatch(name)):
-            kind, bits = _LETTERS[match[2]]
+            precision, bits = _TYPES[match[2]]
             if match[1] == "P" and not match[3]:
-                unknown[kind] = name
+                unknown[precision] = name
             else:
                 width = 1 if match[1] == "S" else _BITS[match[3]] // bits
-                lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
+                lanes[precision].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
     work, shares, notes, reading = {}, dict[str, float](), [], []
-    for kind, precision in _PRECISIONS.items():
-        low = high = pairs = 0.0
-        for width, (plain, masked, sure, either) in lanes[kind].items():
+    for precision, widths in lanes.items():
+        low = high = fused = 0.0
+        for width, (plain, masked, sure, either) in widths.items():
             if sure + either > plain + masked:
                 raise mix.damaged(f"it has more fused instructions on {width} numbers of {precision} than instructions")
             sure_at_least = sure + max(0.0, either - masked)
             low += width * (plain + sure_at_least)
             high += width * (plain + masked + sure + either)
-            pairs += 2 * width * sure_at_least
-        if kind in unknown:
-            reading.append(f"{precision} work left out: {unknown[kind]} does not say how wide it is; run SDE with -iform 1")
+            fused += width * sure_at_least
+        if precision in unknown:
+            reading.append(
+                f"{precision} work left out: {unknown[precision]} does not say how wide it is; run SDE with -iform 1"
+            )
         elif high - low > _CLOSE * low:
             reading.append(
                 f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
                 "numbers its masked instructions computed"
             )
-        elif lanes[kind]:
+        elif widths:
             work[precision] = low
-            # Of instructions, from operations, of which a fused instruction does two.
-            shares |= {precision: (pairs / 2) / (low - pairs / 2)} if low else {}
+            shares |= {precision: fused / (low - fused)} if low else {}  # of instructions: a fused one does two operations
             if high > low:
                 notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
     if not (work or traffic or reading):
@@ -310,10 +311,9 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
 def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
     """Line, delimiter and cells of the heading of Advisor's survey, None where there is none."""
     for place, line in enumerate(lines[:_LOOK_AHEAD]):
-        for delimiter in (",", "\t", ";") if _LOOP in _plain(line) else ():
-            heading = row_of(line, delimiter)
-            if _LOOP in map(_plain, heading) and any(_plain(cell).startswith("self_") for cell in heading):
-                return place, delimiter, heading
+        heading = row_of(line, delimiter_of(line)) if _LOOP in _plain(line) else []
+        if _LOOP in map(_plain, heading) and any(_plain(cell).startswith("self_") for cell in heading):
+            return place, delimiter_of(line), heading
     return None
 
 

@@ -47,6 +47,7 @@ class Section(NamedTuple):
     name: str
     type: int
     flags: int
+    address: int
     offset: int
     size: int
     link: int
@@ -91,10 +92,7 @@ class Elf:
             raise CodeError(_CUT)
         rows = list(_SECTION.iter_unpack(memoryview(data)[table:end])) if table else []
         start, limit = (rows[names][4], rows[names][4] + rows[names][5]) if rows else (0, 0)
-        self.sections = tuple(
-            Section(texts.at(start + name, limit), type_, flags, offset, size, link, info)
-            for name, type_, flags, _, offset, size, link, info, _, _ in rows
-        )
+        self.sections = tuple(Section(texts.at(start + row[0], limit), *row[1:8]) for row in rows)
         self.numbers = {section.name: number for number, section in reversed(list(enumerate(self.sections)))}
         tables = [section for section in self.sections if section.type == _SYMBOL_TABLE]
         if len(tables) > 1 or any(one.link >= len(rows) for one in tables):
