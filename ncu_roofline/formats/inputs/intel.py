@@ -180,20 +180,19 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
             low += width * (plain + sure_at_least)
             high += width * (plain + masked + sure + either)
             fused += width * sure_at_least
+        left_out = ""
         if precision in unknown:
-            reading.append(
-                f"{precision} work left out: {unknown[precision]} does not say how wide it is; run SDE with -iform 1"
-            )
+            left_out = f"{unknown[precision]} does not say how wide it is; run SDE with -iform 1"
         elif high - low > _CLOSE * low:
-            reading.append(
-                f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
-                "numbers its masked instructions computed"
-            )
+            between = f"it is between {low:.4g} and {high:.4g} FLOP"
+            left_out = f"{between}, for the mix does not say how many numbers its masked instructions computed"
         elif widths:
             work[precision] = low
             shares |= {precision: fused / (low - fused)} if low else {}  # of instructions: a fused one does two operations
             if high > low:
                 notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
+        if left_out:
+            reading.append(f"{precision} work left out: {left_out}")
     if not (work or traffic or reading):
         raise mix.damaged("its counts hold neither operations nor bytes")
     columns = "*elements_fp_*, VFM*, *mem-read-*, *mem-write-*"
