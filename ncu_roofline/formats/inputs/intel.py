@@ -16,12 +16,8 @@ the controllers (``UNC_M_CAS_COUNT.RD`` and ``.WR``; ``UNC_E_RPQ_INSERTS`` and `
 Landing's package) is a line of 64 bytes; they count what all of the machine moves.  The time is "Elapsed Time", which leaves
 out pauses.
 
-Advisor's survey with trip counts and FLOP gives one point per loop or function, by what it does itself: work is "Self GFLOP",
-traffic "Self Memory GB" (all that the cores load and store, level l1: the cache-aware roofline), and with cache simulation
-"Self L2 GB", "Self L3 GB" and "Self DRAM GB" (1e9).  The time is "Self Elapsed Time", by which Advisor divides as well.  A loop
-is fp64 or fp32 where "Data Types" names only Float64 or only Float32.  "Total" columns are sums of these and not used.  Its
-roofs (``advisor --report=roofs --format=csv``) have columns Name, Bandwidth, Type and Device, in byte/s and FLOP/s; those of
-part of the machine ("DRAM Bandwidth (single node)", "(single-threaded)") are left out.
+Advisor's survey with trip counts and FLOP gives one point per loop or function, by what it does itself; its columns and its
+roofs (``advisor --report=roofs --format=csv``) are in `data/inputs.toml`.
 """
 
 from __future__ import annotations

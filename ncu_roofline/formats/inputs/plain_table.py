@@ -1,10 +1,7 @@
 """Plain tables of any tool or paper: one row per platform and run, with units in the names of the columns.
 
-Columns: platform, device, application, kernel, label (or a parameter such as nw), precision, supported, launches; work
-(``flops``, ``gflop``) or performance (``gflop/s``, ``performance_gflops``); ``seconds``, ``time_ms``; traffic per level
-(``bytes_l2``, ``hbm_gb``) or intensity per level (``ai_l2``, ``intensity_dram``); roofs (``peak_gflops``,
-``peak_nofma_gflops``, ``bandwidth_dram_gbs``) or ``attainable_gflops``; ``canonical_flops``; ``fma_share``.
-Without a unit a number is in SI units; a column without a level is of the column ``level``, else of DRAM.
+What columns may be called is in `data/inputs.toml`.  Without a unit a number is in SI units; a column without a level is of the
+column ``level``, else of DRAM.
 """
 
 from __future__ import annotations

@@ -1,16 +1,4 @@
-"""Files of roofs: NERSC's plot_roofline.py and the Empirical Roofline Toolkit (ERT).
-
-Data files of NERSC's scripts have a name and values per line:
-
-    memroofs 14336 2996.77 828.758            GB/s
-    mem_roof_names 'L1' 'L2' 'HBM'
-    comproofs 7068.86 3535.79                 GFLOP/s
-    comp_roof_names 'FMA' 'No-FMA'
-    AI_L1 ...  AI_L2 ...  AI_HBM ...          FLOP/byte, or one line AI for the memory level of the only roof
-    FLOPS ...                                 GFLOP/s, whatever the name says; GFLOPS is the same
-    labels 'nw=1''nw=2' ...
-
-Source: Williams, "Roofline on NVIDIA GPUs" (lecture), and the public nersc-roofline repository.
+"""Files of roofs: NERSC's plot_roofline.py, a name and values per line (`data/inputs.toml`), and the Empirical Roofline Toolkit.
 
 In ERT's roofline.json ``empirical`` holds ``gflops`` and ``gbytes``, each with ``data``: a list of [name, value] in GFLOP/s and
 GB/s.  Version 1 calls its one compute ceiling GFLOPs (its kernels are in double precision), later ones FP64, FP32 and FP16.
