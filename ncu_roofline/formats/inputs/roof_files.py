@@ -1,4 +1,4 @@
-"""Files of roofs: NERSC's plot_roofline.py, a name and values per line (`data/inputs.toml`), and the Empirical Roofline Toolkit.
+"""Files of roofs: NERSC's plot_roofline.py (a name and values per line, `data/inputs.toml`), Empirical Roofline Toolkit.
 
 In ERT's roofline.json ``empirical`` holds ``gflops`` and ``gbytes``, each with ``data``: a list of [name, value] in GFLOP/s and
 GB/s.  Version 1 calls its one compute ceiling GFLOPs (its kernels are in double precision), later ones FP64, FP32 and FP16.

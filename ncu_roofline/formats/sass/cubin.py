@@ -375,7 +375,7 @@ class Body:
             self.notes.append(f"its loops are unknown: {error}")
             count = len(self.instructions)
             blocks = (Block(0, SIZE * count, ()),) if count else ()
-            return Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
+            return Flow(blocks, (), [0] * count, [-1] * count, unresolved=())
 
 
 module_of = lru_cache(maxsize=4)(Cubin)

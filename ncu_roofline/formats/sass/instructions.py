@@ -121,13 +121,11 @@ class Block(NamedTuple):
 class Loop(NamedTuple):
     """A natural loop.
 
-    ``header``: offset of the block that every round begins with.  ``latches``: offsets of the jumps (or last instructions) that
-    go back to it.  ``blocks``: indices of its blocks, with those of loops inside.  ``parent``: index of the loop around it.
-    ``depth``: 1 for outermost loops.
+    ``header``: offset of the block that every round begins with.  ``blocks``: indices of its blocks, with those of loops
+    inside.  ``parent``: index of the loop around it.  ``depth``: 1 for outermost loops.
     """
 
     header: int
-    latches: tuple[int, ...]
     blocks: frozenset[int]
     parent: int | None
     depth: int
@@ -136,17 +134,15 @@ class Loop(NamedTuple):
 class Flow(NamedTuple):
     """The control flow of a function.
 
-    ``loops``: outer before inner ones, else by their headers.  ``block_of`` and ``loop_of``: indices per instruction, of the
-    innermost loop, -1 in none.  ``irreducible``: there are also cycles with several entries, which are no loops here.
-    ``unresolved``: offsets of jumps whose targets are not known; what they lead to counts as entered from outside, which may
-    hide loops.
+    ``loops``: outer before inner ones, else by their headers; cycles with several entries are none.  ``block_of`` and
+    ``loop_of``: indices per instruction, of the innermost loop, -1 in none.  ``unresolved``: offsets of jumps whose targets are
+    not known; what they lead to counts as entered from outside, which may hide loops.
     """
 
     blocks: tuple[Block, ...]
     loops: tuple[Loop, ...]
     block_of: list[int]
     loop_of: list[int]
-    irreducible: bool
     unresolved: tuple[int, ...]
 
 
@@ -175,17 +171,17 @@ def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Seque
         # An endless jump to itself only fills up the end of the code.
         after += targets[end - 1] if goes_on or targets[end - 1] != [end - 1] else []
         blocks.append(Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in after))))
-    loops, irreducible = _loops(blocks)
+    loops = _loops(blocks)
     innermost = [-1] * len(blocks)
     for index, loop in enumerate(loops):  # inner ones come later
         for block in loop.blocks:
             innermost[block] = index
     unresolved = tuple(each.offset for each in instructions if each.flow == "indirect" and not tables.get(each.offset))
-    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
+    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], unresolved)
 
 
-def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
-    """The natural loops, and whether there are cycles that are none.
+def _loops(blocks: Sequence[Block]) -> tuple[Loop, ...]:
+    """The natural loops.
 
     After Tarjan's test of reducibility: what goes back up the tree of a depth-first search closes a loop where nothing that
     leads to it, without passing the header, lies outside of the tree below the header.  Inner loops are found first, and are
@@ -212,9 +208,9 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
         return top
 
     members, parents, heights = dict[int, set[int]](), dict[int, int](), dict[int, int]()
-    irreducible, left = False, _PATIENCE * (len(graph) + sum(map(len, graph)))
+    left = _PATIENCE * (len(graph) + sum(map(len, graph)))
     for header in sorted(latches, key=first.__getitem__, reverse=True):
-        body, closing = set[int](), list[int]()
+        body, closed = set[int](), False
         for latch in latches[header]:
             found, stack = set[int](), [find(latch)]
             while stack:
@@ -222,7 +218,6 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
                 if node == header or node in body or node in found:
                     continue
                 if not first[header] < first[node] <= last[header]:  # entered beside the header
-                    irreducible = True
                     break
                 found.add(node)
                 stack += map(find, before[node])
@@ -231,13 +226,13 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
                     raise CodeError("its cycles have more entries than people write")
             else:
                 body |= found
-                closing.append(latch)
-        if closing:
+                closed = True
+        if closed:
             inner = body & members.keys()
             heights[header] = 1 + max((heights[node] for node in inner), default=0)
             if heights[header] > _DEEPEST:
                 raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
-            latches[header], members[header] = closing, {header}.union(body, *(members[node] for node in inner))
+            members[header] = {header}.union(body, *(members[node] for node in inner))
             parents |= dict.fromkeys(inner, header)
             for node in body:
                 outermost[node] = header
@@ -246,17 +241,15 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
         depths[header] = depths[parents[header]] + 1 if header in parents else 1
     ordered = sorted(depths, key=lambda header: (depths[header], header))
     place = {header: index for index, header in enumerate(ordered)}
-    loops = tuple(
+    return tuple(
         Loop(
             header=blocks[header].start,
-            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
             blocks=frozenset(members[header]),
             parent=place[parents[header]] if header in parents else None,
             depth=depths[header],
         )
         for header in ordered
     )
-    return loops, irreducible
 
 
 def depth_first(successors: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
