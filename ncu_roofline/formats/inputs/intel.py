@@ -38,7 +38,6 @@ from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, Poi
 from ncu_roofline.formats.inputs.text import Table, delimiter_of, lines_of, row_of, text_of
 from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
-_SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
 _BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
 _END = re.compile(r"# END_(?:GLOBAL_)?DYNAMIC_STATS\b")
 _IMAGES = re.compile(r"# EMIT_IMAGE_ADDRESSES\b")
@@ -67,7 +66,6 @@ _REPORT = (
 )
 
 _LOOP = "function_call_sites_and_loops"
-_LOOK_AHEAD = 40  # lines above the heading, at most
 _GIGA = 1e9
 
 
@@ -135,11 +133,6 @@ def _table(path: str, tool: str, point: ImportedPoint, reading: tuple[str, ...],
         summary = "give the summary of the same run by VTune as well (`vtune -report summary -format=csv`)"
         lacks.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
     return PointTable(path, tool, (point,), warnings=(*reading, *lacks), parts=parts, reading=reading)
-
-
-def recognises_sde(head: str) -> bool:
-    """Whether a file begins like a mix, or with one of its blocks."""
-    return _SIGN.search(head) is not None
 
 
 def read_sde(path: str | PathLike[str]) -> PointTable:
@@ -242,11 +235,6 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
     return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
 
 
-def recognises_vtune(head: str) -> bool:
-    """Text with the heading of a table of memory controllers' events, or of a summary with the time."""
-    return any(_heading(line) for line in head.split("\n"))
-
-
 def _heading(line: str) -> list[str]:
     """The cells of the heading of a table of events, or of a summary, [] for other lines."""
     if "UNC_" not in line and _SUMMARY[0] not in line:
@@ -303,33 +291,22 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     return _table(table.path, "vtune", point, table.warnings(reading))
 
 
-def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
-    """Line, delimiter and cells of the heading of Advisor's survey, None where there is none."""
-    for place, line in enumerate(lines[:_LOOK_AHEAD]):
-        heading = row_of(line, delimiter_of(line)) if _LOOP in _plain(line) else []
-        if _LOOP in map(_plain, heading) and any(_plain(cell).startswith("self_") for cell in heading):
-            return place, delimiter_of(line), heading
-    return None
-
-
 def _plain(column: str) -> str:
     """ "Self GB/s" as self_gb_s."""
     return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
 
 
-def recognises_advisor(head: str) -> bool:
-    """A table with the columns "Function Call Sites and Loops" and some "Self ..."."""
-    return _survey(head.split("\n", _LOOK_AHEAD)) is not None
-
-
 def read_advisor(path: str | PathLike[str]) -> PointTable:
     """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
     table, lines = Table(path), text_of(path).split("\n")
-    start, delimiter, heading = _survey(lines) or (0, ",", [])
+    sign = load_words().signs["advisor"]
+    start = next((at for at, line in enumerate(lines) if re.search(sign, line, re.IGNORECASE)), 0)
+    delimiter = delimiter_of(lines[start])
+    heading = row_of(lines[start], delimiter)
     places = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
     rows, ways = list(table.rows(lines, start + 1, delimiter, len(heading))), load_words().advisor_traffic
     counts = places.keys() & {"self_gflop", "self_gflops", *chain.from_iterable(way.needed for way in ways)}
-    if not rows or not counts:
+    if not rows or not counts or _LOOP not in places:
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise table.damaged("its table has no rows, or no columns with operations or bytes", next_step)
     points: list[ImportedPoint] = []
@@ -375,23 +352,14 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
     return PointTable(table.path, "advisor", tuple(points), warnings=table.warnings(said))
 
 
-def _roof_rows(text: str) -> list[tuple[int, list[str]]]:
-    rows = [(number, cells) for number, line in enumerate(text.split("\n"), 1) if any(cells := row_of(line))]
-    heading = ["name", "bandwidth", "type"]
-    start = next((at for at, (_, cells) in enumerate(rows) if [cell.lower() for cell in cells[:3]] == heading), len(rows))
-    return rows[start + 1 :]
-
-
-def recognises_roofs(head: str) -> bool:
-    """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    return any(cells[0].lower().startswith(tuple(load_words().advisor_roofs)) for _, cells in _roof_rows(head))
-
-
 def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
     """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
     table = Table(path)
     by_id: dict[str, Ceiling] = {}
-    for line, cells in _roof_rows(text_of(path)):
+    rows = [(number, cells) for number, line in enumerate(text_of(path).split("\n"), 1) if any(cells := row_of(line))]
+    heading = ["name", "bandwidth"]
+    start = next((at for at, (_, cells) in enumerate(rows) if [cell.lower() for cell in cells[:2]] == heading), len(rows))
+    for line, cells in rows[start + 1 :]:
         if len(cells) < 3:
             raise table.damaged(f"line {line} has {len(cells)} of its 3 or more columns")
         value, roof = table.number(cells[0], line, cells[1]), load_words().advisor_roofs.get(cells[0].lower())

@@ -19,7 +19,6 @@ from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, row_of, text_of
 from ncu_roofline.formats.inputs.words import load_words, precision_of
 
-_HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]{1,9}")
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
@@ -46,11 +45,6 @@ class _Group:
     calls: int = 1
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
-
-
-def recognises(head: str) -> bool:
-    """Text with the heading of a table of events or metrics."""
-    return _HEADING.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:

@@ -35,10 +35,6 @@ from ncu_roofline.formats.inputs.words import (
 Roofs = tuple[list[ImportedRoof], list[str]]
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
 _TEXTS = ("mem_roof_names", "comp_roof_names", "labels")
-_SIGN = re.compile(
-    r"^[ \t]*(?:(?:mem|comp)_?roofs\b[ \t:=]+[-+.\d]|AI(?:_\w+)?[ \t:=]+[-+.\d](?s:.*?)^[ \t]*G?FLOPS[ \t:=]+[-+.\d])",
-    re.IGNORECASE | re.MULTILINE,
-)
 # Quotes as typed, as word processors turn them, as TeX writes them, and none; a comment ends the line.
 _QUOTE = "'`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{SINGLE LOW-9 QUOTATION MARK}"
 _DOUBLE = '"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}'
@@ -46,11 +42,6 @@ _WORD = re.compile(
     rf"[{_DOUBLE}]([^{_DOUBLE}]*)[{_DOUBLE}]|[{_QUOTE}]+([^{_QUOTE}]*)[{_QUOTE}]+|(#.*)|([^\s,{_QUOTE}{_DOUBLE}]+)"
 )
 _FIRST = re.compile(r"([A-Za-z_][\w/]*)\s*[:=]?(.*)")
-
-
-def recognises(head: str) -> bool:
-    """Whether a file begins like one of the scripts: a line of roofs, or intensities and FLOPS."""
-    return _SIGN.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -215,11 +206,6 @@ def _ceiling(roof: ImportedRoof, name: str, source: str = "") -> Ceiling:
 def _double(name: str) -> str:
     """A roof of no known precision as one of FP64."""
     return f"fp64{name[len(ANY_PRECISION) :]}" if name.startswith(f"{ANY_PRECISION}.") else name
-
-
-def recognises_ert(head: str) -> bool:
-    """Whether a file begins like ERT's roofline.json."""
-    return head.lstrip().startswith("{") and all(f'"{word}"' in head for word in ("empirical", "gflops", "gbytes", "data"))
 
 
 def _is_roof(pair: object) -> bool:

@@ -36,6 +36,7 @@ class Traffic(NamedTuple):
 class Words(NamedTuple):
     """What stands in the file, whose comments say what it is."""
 
+    signs: Mapping[str, str]
     columns: ByWord
     quantities: ByWord
     units: Mapping[str, tuple[str, ...]]
