@@ -21,7 +21,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, Table, plain_number, row_of, split_number, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, text_of
 from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
 # Tables of kernels, and which column of a table says how the times in it are scaled.
@@ -32,8 +32,8 @@ _ROW = re.compile(r'"|[\d.]+,|,')
 _ON_GPU = "GPU activities"
 _API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
 _TENSOR_LEVEL = "tensor_precision_fu_utilization"
-_TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
-_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
+_TENSOR_LEVELS = 10  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
+_LEVEL = re.compile(r"^[A-Za-z ]+\((\d+)\)$")  # "Mid (5)"
 # FLOP of a precision may be in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
 # instruction as 4 and a packed add as 2, so the parts are no counts of instructions.
 _PARTS = {metric: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")] for metric in ("flop_count_dp", "flop_count_sp")}
@@ -148,7 +148,9 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
         for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metrics[one], row[one]) for one in columns]:
             why = ""
             if metric in _used():
-                value = log.number(metric, line, cell, _level if metric == _TENSOR_LEVEL else plain_number)
+                value = log.number(metric, line, _LEVEL.sub(r"\1", cell))
+                if metric == _TENSOR_LEVEL and value is not None and value not in range(_TENSOR_LEVELS + 1):
+                    raise log.damaged(f"{metric} in line {line}: {cell!r} is no level from 0 to {_TENSOR_LEVELS}")
                 if value is not None:
                     kernel.totals[metric] = value * kernel.launches
                 else:
@@ -158,16 +160,6 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
             if why:
                 left_out.setdefault(why, []).append(metric)
     return found.values()
-
-
-def _level(cell: str) -> float | None:
-    """ "Mid (5)" as 5."""
-    match = _LEVEL.fullmatch(cell.strip())
-    if match and float(match[1]) <= _TENSOR_LEVELS:
-        return float(match[1])
-    if match or split_number(cell):
-        raise ValueError(f"{cell.strip()[:40]!r} is no level from 0 to {_TENSOR_LEVELS:.0f}")
-    return None
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
