@@ -200,7 +200,7 @@ def _distinct(roofs: Iterable[ImportedRoof]) -> Roofs:
 
 
 def _ceiling(roof: ImportedRoof, name: str, source: str = "") -> Ceiling:
-    return Ceiling(name, roof.value, "B/s" if roof.kind == "bandwidth" else "FLOP/s", math.nan, "", source=source)
+    return Ceiling(name, roof.value, "B/s" if roof.kind == "bandwidth" else "FLOP/s", source=source)
 
 
 def _double(name: str) -> str:

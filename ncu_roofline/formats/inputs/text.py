@@ -187,7 +187,7 @@ def most_alike(name: str, others: Iterable[str]) -> str | None:
 
 def last_part(path: str) -> str:
     """The name of the file itself; "" of none."""
-    return _parts(path)[-1] if _parts(path) else ""
+    return "".join(_parts(path)[-1:])
 
 
 def _parts(path: str) -> list[str]:

@@ -359,12 +359,15 @@ class Body:
     @cached_property
     def places(self) -> Sequence[tuple[Place, ...]]:
         """Of each instruction the source lines, innermost first, () without."""
-        self._module.levels_left -= sum(self.lines.levels(one.offset) for one in self.instructions)
-        if self._module.levels_left < 0:
-            what = f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code"
-            self.notes.append(f"the line table can't be read: {what}")
-            return [()] * len(self.instructions)
-        return [self.lines.at(one.offset) for one in self.instructions]
+        places: list[tuple[Place, ...]] = []
+        for one in self.instructions:
+            places.append(self.lines.at(one.offset))
+            self._module.levels_left -= len(places[-1])
+            if self._module.levels_left < 0:
+                what = f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code"
+                self.notes.append(f"the line table can't be read: {what}")
+                return [()] * len(self.instructions)
+        return places
 
     @cached_property
     def flow(self) -> Flow:

@@ -266,11 +266,6 @@ class Lines:
             self._known[found] = tuple(self._places(*found))
         return self._known[found]
 
-    def levels(self, offset: int) -> int:
-        """How many lines `at` gives, or more."""
-        found = self._row(offset)
-        return 0 if found is None else self._pieces[found[0]].depths[found[1]] + 1
-
     def first(self, offset: int) -> Place | None:
         """The line that Nsight Compute tells its rules, None if the table has none.
 
