@@ -59,7 +59,7 @@ _COUNTERS = {
     "dram": (r"UNC_M_CAS_COUNT\.RD|UNC_MC\d_RDCAS_COUNT_FREERUN", r"UNC_M_CAS_COUNT\.WR|UNC_MC\d_WRCAS_COUNT_FREERUN"),
     "mcdram": ("UNC_E_RPQ_INSERTS", "UNC_E_WPQ_INSERTS"),
 }
-_SUMMARY = ("Metric Name", "Metric Value")
+_METRIC = "Metric Name"  # of a summary, whose next column has the value
 _REPORT = (
     "Report with `vtune -report hw-events -group-by=package -column=UNC_M_CAS_COUNT -format=csv`, and the time with "
     "`vtune -report summary -format=csv`."
@@ -235,33 +235,23 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
     return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
 
 
-def _heading(line: str) -> list[str]:
-    """The cells of the heading of a table of events, or of a summary, [] for other lines."""
-    if "UNC_" not in line and _SUMMARY[0] not in line:
-        return []
-    cells = row_of(line, delimiter_of(line))
-    summary = tuple(cells[-2:]) == _SUMMARY and len(cells) < 4
-    return cells if summary or any(_EVENT.fullmatch(cell) for cell in cells[1:]) else []
-
-
 def read_vtune(path: str | PathLike[str]) -> PointTable:
     """Traffic or time of a run, a point without work.  Raises RooflineError for damaged tables and those with neither."""
     table, lines = Table(path, _REPORT), text_of(path).split("\n")
-    headings = [(place, cells) for place, line in enumerate(lines) if (cells := _heading(line))]
+    headings = _headings(lines, "vtune")
     if len(headings) != 1:
         raise table.damaged(f"it has {len(headings)} headings of tables", "Give one report per file.")
-    ((start, columns),) = headings
-    summary = _SUMMARY[0] in columns
-    rows = list(table.rows(lines, start + 1, delimiter_of(lines[start]), 0 if summary else len(columns)))
-    if summary:
-        at = columns.index(_SUMMARY[0])
+    ((start, delimiter, columns),) = headings
+    at = columns.index(_METRIC) if _METRIC in columns else -1
+    rows = list(table.rows(lines, start + 1, delimiter, 0 if at >= 0 else len(columns)))
+    if at >= 0:
         times = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == _TIME]
         seconds = table.seconds(_TIME, *times[0]) if len(times) == 1 else None
         if not seconds:
             raise table.damaged(f'it has no "{_TIME}", or several')
         return _table(table.path, "vtune", ImportedPoint(table.stem, seconds, device=UNNAMED_CPU, columns=_TIME), ())
-    if columns[0].lower() != "package":
-        raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
+    if (by := "".join(columns[:1])).lower() != "package":
+        raise table.damaged(f"it is grouped by {by[:40]!r}, so lines of several levels may count the same")
     names = [*filter(None, columns), *(cells[0] for _, cells in rows)]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise table.damaged(f"{twice[0]!r} stands there twice")
@@ -291,6 +281,13 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     return _table(table.path, "vtune", point, table.warnings(reading))
 
 
+def _headings(lines: Sequence[str], tool: str) -> list[tuple[int, str, list[str]]]:
+    """Place, delimiter and cells of the lines by which files of a tool are recognised: the headings of its tables."""
+    sign = re.compile(load_words().signs[tool], re.IGNORECASE)
+    signs = ((at, delimiter_of(line)) for at, line in enumerate(lines) if sign.search(line))
+    return [(at, delimiter, row_of(lines[at], delimiter)) for at, delimiter in signs]
+
+
 def _plain(column: str) -> str:
     """ "Self GB/s" as self_gb_s."""
     return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
@@ -299,10 +296,7 @@ def _plain(column: str) -> str:
 def read_advisor(path: str | PathLike[str]) -> PointTable:
     """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
     table, lines = Table(path), text_of(path).split("\n")
-    sign = load_words().signs["advisor"]
-    start = next((at for at, line in enumerate(lines) if re.search(sign, line, re.IGNORECASE)), 0)
-    delimiter = delimiter_of(lines[start])
-    heading = row_of(lines[start], delimiter)
+    start, delimiter, heading = next(iter(_headings(lines, "advisor")), (0, ",", []))
     places = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
     rows, ways = list(table.rows(lines, start + 1, delimiter, len(heading))), load_words().advisor_traffic
     counts = places.keys() & {"self_gflop", "self_gflops", *chain.from_iterable(way.needed for way in ways)}
