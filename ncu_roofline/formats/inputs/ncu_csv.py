@@ -142,9 +142,8 @@ class _Reader:
         self.unknown: dict[str, dict[str, None]] = {}  # metrics by a unit that is not known
 
     def _cell(self, row: Sequence[str], name: str) -> str:
-        """The cell of a column without blanks around it, "" where the table has none or the row ends before."""
-        place = self.places.get(name, len(row))
-        return row[place].strip() if place < len(row) else ""
+        """The cell of a column without blanks around it, "" where the table has none."""
+        return row[self.places[name]].strip() if name in self.places else ""
 
     def _rows(self, lines: Iterable[tuple[int, str]]) -> Rows:
         """The rows in the numbered lines below, each with the number of its table: the header again begins the next.
@@ -162,7 +161,7 @@ class _Reader:
             if not least <= len(row) <= width + (not row[-1]):
                 cells = f"{len(row)} of {width} cells"
                 raise damaged(self.path, f"row {number} of its table has {cells}, so it is cut off or damaged", _AGAIN)
-            yield table, row
+            yield table, row + [""] * (width - len(row))
 
     def _lines(self, lines: Iterable[tuple[int, str]]) -> Iterator[str]:
         inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
@@ -243,7 +242,7 @@ class _Reader:
         grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)
         ranges = []
         for place in self.nvtx:
-            for text in _RANGE.findall(row[place]) if place < len(row) else ():
+            for text in _RANGE.findall(row[place]):
                 numbered = self.heading.columns[place].startswith("Id:")
                 domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
                 ranges.append(inner or domain)

@@ -168,9 +168,9 @@ def joined(tables: Sequence[PointTable]) -> list[PointTable]:
     Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
     it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
     """
-    given = {table.path: table for table in reversed(tables)}
+    given = {table.path: table for table in tables}
     parts: dict[tuple[str, ...], list[Part]] = {}
-    for run in _runs_of(part for table in reversed(given.values()) for part in table.parts):
+    for run in _runs_of(part for table in tables for part in table.parts):
         parts.setdefault(tuple(dict.fromkeys(part.path for part in run)), []).extend(run)
     result = []
     for paths, several in parts.items():
