@@ -68,6 +68,8 @@ def recognises(head: str) -> bool:
 
 
 def _layout(cells: list[str]) -> str:
+    if "Name" not in cells and "Kernel" not in cells:
+        return ""
     return next((layout for layout, columns in load_words().nvprof_layouts.items() if set(columns).issubset(cells)), "")
 
 
@@ -121,9 +123,10 @@ def read(path: str | PathLike[str]) -> PointTable:
 def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterable[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
     layout, columns, units, rows = table
-    metrics = {column: load_words().nvprof_descriptions.get(column, column) for column in columns}
-    if layout not in _OF_KERNELS or (layout == "launches" and _used().isdisjoint(metrics.values())):
+    used, metrics = _used(), {column: load_words().nvprof_descriptions.get(column, column) for column in columns}
+    if layout not in _OF_KERNELS or (layout == "launches" and used.isdisjoint(metrics.values())):
         return []
+    counted = [(column, metric) for column, metric in metrics.items() if metric in used or _may_count(metric)]
     found: dict[object, Kernel] = {}
     for line, row in rows:
         called, timed = row.get("Name") or row.get("Kernel", ""), _TIMED.get(layout)
@@ -133,7 +136,8 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
             continue
         if not called or called.startswith("[") or row.get("Type", _ON_GPU) != _ON_GPU:  # copies and fills are in brackets
             continue
-        launches = log.number("the number of launches", line, row.get("Calls", row.get("Invocations", "1")))
+        calls = row.get("Calls", row.get("Invocations"))
+        launches = log.number("the number of launches", line, calls) if calls is not None else 1.0
         time = log.number(timed, line, row[timed]) if timed else None
         if not launches or launches != int(launches) or (layout == "summary" and time is None):
             raise log.damaged(f"line {line} has no number of launches or no time")
@@ -145,9 +149,9 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
         kernel = Kernel(name, seconds, device=device, launches=int(launches), grid=grid, block=block)
         long = layout == "metrics"  # a row for each metric of a kernel, its mean over the launches
         kernel = found.setdefault((device, name) if long else line, kernel)
-        for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metrics[one], row[one]) for one in columns]:
+        for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metric, row[one]) for one, metric in counted]:
             why = ""
-            if metric in _used():
+            if metric in used:
                 value = log.number(metric, line, _LEVEL.sub(r"\1", cell))
                 if metric == _TENSOR_LEVEL and value is not None and value not in range(_TENSOR_LEVELS + 1):
                     raise log.damaged(f"{metric} in line {line}: {cell!r} is no level from 0 to {_TENSOR_LEVELS}")
@@ -155,11 +159,16 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
                     kernel.totals[metric] = value * kernel.launches
                 else:
                     why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
-            elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
-                why = "metrics that are not used"  # a user may miss what counts operations or bytes
+            elif _may_count(metric):
+                why = "metrics that are not used"
             if why:
                 left_out.setdefault(why, []).append(metric)
     return found.values()
+
+
+def _may_count(metric: str) -> bool:
+    """Whether a user may miss it, for it counts operations or bytes."""
+    return metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes")))
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
@@ -273,6 +282,8 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
     Its share of fused instructions is alpha of Yang, Kurth, Williams (2019), equation 6: of add, multiply and fused ones.
     """
+    if not kernel.totals:
+        return replace(kernel, compute_capability=capability_of(kernel.device))
     words, totals, work, shares, used, notes = load_words(), kernel.totals, {}, {}, [], []
     for precision, metric in words.nvprof_work.items():
         parts = _PARTS.get(metric, [])
