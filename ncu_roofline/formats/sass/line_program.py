@@ -26,7 +26,6 @@ _CUT = "its line table is cut off"
 _DAMAGED = "its line table is damaged"
 _DEEPEST = 256  # inlined functions: deeper is made to take long
 _LONGEST = 70  # bits of a number, which has 64: seven per byte
-_FOLDERS = re.compile(rb"((?:[^\0]+\0)*)\0")
 _FILE = re.compile(rb"([^\0]+)\0([\x80-\xff]*[\0-\x7f])(?:[\x80-\xff]*[\0-\x7f]){2}")  # its folder's number, time, size
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADVANCE, _FIXED_ADVANCE = 1, 2, 3, 4, 8, 9
 _END_SEQUENCE, _SET_ADDRESS, _INLINED = 1, 2, 0x90
@@ -204,9 +203,10 @@ class LineTable:
         if not line_range or not opcode_base or not names < start <= end or (version == 4 and data[begin + 11] != 1):
             raise CodeError(_DAMAGED)
         # The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name.
-        if (listed := _FOLDERS.match(data, names, start)) is None:
+        stop = data.find(b"\0\0", names, start) + 1 if data[names] else names
+        if not stop:
             raise CodeError(_CUT)
-        folders, files, after = [b"", *listed[1].split(b"\0")], list[str](), listed.end()
+        folders, files, after = [b"", *data[names:stop].split(b"\0")], list[str](), stop + 1
         while match := _FILE.match(data, after, start):
             name, folder, after = match[1], _number(iter(match[2])), match.end()
             if folder >= len(folders) - 1:  # behind the last there is nothing
