@@ -619,7 +619,7 @@ def runs_of_table(
     """A run per row; ``find`` gives the measured ceilings of a row's platform.  Raises RooflineError."""
     runs = []
     for row in table.rows:
-        variant = " ".join(filter(None, (row.label, "" if by == "application" else row.kernel)))
+        variant = " ".join(filter(None, (row.label, "" if by == "application" else row.name)))
         run = PlatformRun(row.platform, row.application, variant, table.path, row.device, supported=row.supported)
         runs.append(run)
         if row.supported != "yes":
@@ -649,7 +649,7 @@ def runs_of_table(
             seconds=seconds,
             canonical=row.canonical,
             attainable=row.attainable,
-            fma_share=row.fma_share,
+            fma_share=row.fused,
             intensity={**row.intensity, **intensity},
             compute=compute,
             bandwidth=bandwidth,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Mapping
+from functools import cache, reduce
+from operator import or_
 from typing import Annotated, NamedTuple
 
 from ncu_roofline.base.records import Stated
@@ -79,18 +79,17 @@ class Encoding(NamedTuple):
     @property
     def mask(self) -> int:
         """The bits that decide the opcode, the number aside."""
-        bits = [1 << bit for field in self.fields for bit in field.bits]
-        return functools.reduce(
-            operator.or_, [*bits, *(looked_at for alias in self.aliases for looked_at, _ in alias.cases)], 0
-        )
+        looked_at = [case for alias in self.aliases for case, _ in alias.cases]
+        return reduce(or_, [*looked_at, *(1 << bit for field in self.fields for bit in field.bits)], 0)
 
 
 class Encodings(NamedTuple):
-    """The instructions of one chip.  ``by_number``: `Encoding` by the number of an opcode, None where there is none that is
-    known.  ``target``: bits of the signed distance of a relative jump, the lowest first, counted in units of four bytes from
-    the next instruction."""
+    """The instructions of one chip that are known, and the bits that decide their opcodes, by the number of an opcode.
+    ``target``: bits of the signed distance of a relative jump, the lowest first, counted in units of four bytes from the next
+    instruction."""
 
-    by_number: tuple[Encoding | None, ...]
+    by_number: Mapping[int, Encoding]
+    masks: Mapping[int, int]
     target: tuple[int, ...]
 
 
@@ -128,23 +127,24 @@ class SassTable(NamedTuple):
     aliases: tuple[Alias, ...]
     targets: tuple[_Targets, ...]
 
-    def encodings(self, capability: Capability | None) -> Encodings:
-        """The instructions of a chip; none where the chip is not known."""
-        if capability is None:
-            return Encodings((None,) * NUMBERS, ())
-        found: dict[int, Encoding] = {}
-        for rows in (self.names, self.modifiers, self.aliases):
-            for row in (row for row in rows if covers(row.capabilities, capability)):
-                for number in row.numbers:
-                    name, fields, aliases = found.get(number, Encoding(""))
-                    if isinstance(row, _Names):
-                        found.setdefault(number, Encoding(row.numbers[number]))
-                    elif isinstance(row, _Modifiers):
-                        found[number] = Encoding(name, (*fields, *row.fields))
-                    else:
-                        found[number] = Encoding(name, fields, (*aliases, row))
-        targets = (one.bits for one in self.targets if one.bits and covers(one.capabilities, capability))
-        return Encodings(tuple(map(found.get, range(NUMBERS))), next(targets, ()))
-
 
 load_sass = table("sass.toml", SassTable)
+
+
+@cache
+def encodings(capability: Capability | None) -> Encodings:
+    """The instructions of a chip; none where the chip is not known."""
+    names, modifiers, aliases, targets = load_sass()
+    found: dict[int, Encoding] = {}
+    rows: list[_Names | _Modifiers | Alias] = [*names, *modifiers, *aliases]
+    for row in rows:
+        for number in row.numbers if capability and covers(row.capabilities, capability) else ():
+            name, fields, others = found.get(number, Encoding(""))
+            if isinstance(row, _Names):
+                found.setdefault(number, Encoding(row.numbers[number]))
+            elif isinstance(row, _Modifiers):
+                found[number] = Encoding(name, (*fields, *row.fields), others)
+            else:
+                found[number] = Encoding(name, fields, (*others, row))
+    of_chip = (one.bits for one in targets if one.bits and capability and covers(one.capabilities, capability))
+    return Encodings(found, {number: one.mask for number, one in found.items()}, next(of_chip, ()))

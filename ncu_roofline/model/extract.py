@@ -255,7 +255,7 @@ def imported(table: PointTable, label: str) -> Measurements:
     roofs: dict[str, dict[str, Rows]] = {"compute": {}, "bandwidth": {}}
     for row, point in enumerate(points):
         for roof in (*table.roofs, *point.roofs):  # a point's own before the table's
-            origin = Origin(MEASURED if roof.measured else IMPORTED, roof.label, roof.note)
+            origin = Origin(MEASURED if roof.measured else IMPORTED, roof.label)
             roofs[roof.kind].setdefault(roof.id, {})[row] = roof.value, origin
     seconds = checked("the time", np.array([point.seconds for point in points], dtype=np.float64), limits.imported_seconds, "s")
     total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)

@@ -28,7 +28,7 @@ def test_reports_are_passes_as_well_with_their_opcodes(tmp_path: Path, run: Comm
     assert works[0] == works[1]
     (dot, *_) = roofline(merged).points.query("precision == 'fp32'").to_dict("records")
     assert (dot["work"], dot["traffic"], dot["seconds"]) == (2000, 4000, 1e-3)
-    assert "50.0 % longer" in run("show", *paths).err
+    assert "up to 33.3 % from those of others" in run("show", *paths).err
     with pytest.raises(RooflineError, match="Cannot read"):
         of_one_run([paths[0], str(tmp_path / "absent")], open_input)
 

@@ -41,7 +41,7 @@ def pairs(title: str, values: dict[str, float]) -> str:
 
 def of_roof(roof: ImportedRoof) -> str:
     origin = "measured" if roof.measured else "theoretical"
-    return f"{roof.kind} roof {roof.id} = {number(roof.value)}, {origin}: {roof.label}{f' ({roof.note})' if roof.note else ''}"
+    return f"{roof.kind} roof {roof.id} = {number(roof.value)}, {origin}: {roof.label}"
 
 
 def of_point(one: ImportedPoint) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ncu_roofline.chips import sass as limits
 from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.report import Kernel, Metrics
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.cubin import Body, Module, module_of
+from ncu_roofline.formats.sass.cubin import Body, Cubin, module_of
 from ncu_roofline.formats.sass.instructions import SIZE, Flow
 from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.model.measurements import as_float
@@ -115,7 +115,7 @@ def counts_of(metrics: Metrics) -> Counts:
     return Counts(addresses, columns, stalls, odd)
 
 
-def _read_code(kernel: Kernel, addresses: IntArray) -> tuple[Module | None, list[tuple[Body, int]], list[str]]:
+def _read_code(kernel: Kernel, addresses: IntArray) -> tuple[Cubin | None, list[tuple[Body, int]], list[str]]:
     """The module of a launch; its functions that hold some of ``addresses`` (sorted), its own first, and where they begin;
     what a reader must know of them.
     """
@@ -126,7 +126,7 @@ def _read_code(kernel: Kernel, addresses: IntArray) -> tuple[Module | None, list
         module = module_of(code.cubin)
     except CodeError as error:
         return None, [], [f"the machine code can't be read: {error}; counts stand by address"]
-    found = placed(kernel, code, module.cubin, addresses.tolist())
+    found = placed(kernel, code, module, addresses.tolist())
     sizes = np.array([len(function.code) for function, _ in found], dtype=np.int64)
     starts = np.array([address for _, address in found], dtype=np.int64)
     inside = np.searchsorted(addresses, starts + sizes) - np.searchsorted(addresses, starts)

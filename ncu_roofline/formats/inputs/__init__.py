@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,6 +13,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, files_of
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
+from ncu_roofline.formats.inputs.words import load_words
 from ncu_roofline.formats.report import Report, read_report
 
 Other = TypeVar("Other")
@@ -19,7 +21,8 @@ _HERE = __name__
 
 
 class InputFormat(NamedTuple):
-    """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
+    """A file format: the module that reads it has ``read(path) -> table``, and ``recognises(head: str) -> bool`` where
+    `data/inputs.toml` has no sign of it.
 
     ``holds`` says what it gives: metrics, points, ceilings (by ``read_ceilings(path)`` alone), or points and ceilings.  Where a
     module reads several formats, ``of`` ends the names of these functions.
@@ -34,6 +37,11 @@ class InputFormat(NamedTuple):
     def call(self, function: str, argument: Any) -> Any:
         """What a function of its module gives."""
         return getattr(importlib.import_module(self.module), function + self.of)(argument)
+
+    def recognises(self, head: str) -> bool:
+        """Whether a file begins like one of it."""
+        sign = load_words().signs.get(self.id)
+        return bool(re.search(sign, head, re.IGNORECASE | re.MULTILINE)) if sign else bool(self.call("recognises", head))
 
 
 # In this order: the first that recognises a file reads it.
@@ -50,8 +58,8 @@ FORMATS: tuple[InputFormat, ...] = (
     InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
     InputFormat("profiler-counters", f"{_HERE}.range_profiler", "metrics", "a trace of the PyTorch profiler with counters"),
 )
-# Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
-_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel"}
+# Modules whose ``joined(tables)`` joins tables that complete each other, and the formats of these.
+_JOINING = {f"{_HERE}.nvprof": ("nvprof",), f"{_HERE}.intel": ("sde", "vtune")}
 
 
 def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
@@ -59,7 +67,7 @@ def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
     if not os.path.isfile(path):
         return None
     head = head_of(path)
-    found = next((row for row in FORMATS if row.call("recognises", head)), None) if head.strip() else None
+    found = next((row for row in FORMATS if row.recognises(head)), None) if head.strip() else None
     if found is None and not os.fspath(path).endswith(REPORT_SUFFIXES):  # often compressed, with counters at its end
         from ncu_roofline.formats.traces import has_counters
 
@@ -133,12 +141,12 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
     Items that are no tables, and tables that nothing completes, come back as they are.
     """
     result = list(items)
-    for name, module in _JOINING.items():
-        tables = {at: item for at, item in enumerate(result) if isinstance(item, PointTable) and item.format == name}
+    for module, formats in _JOINING.items():
+        tables = {at: item for at, item in enumerate(result) if isinstance(item, PointTable) and item.format in formats}
         if len(tables) > 1:
             place = {table.path: at for at, table in reversed(tables.items())}
             instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
-            for table in importlib.import_module(module).joined(list(tables.values())):
-                instead[min(place[part.path] for part in table.parts)].append(table)
+            for table in importlib.import_module(module).joined([tables[at] for at in sorted(place.values())]):
+                instead[min(place[part.path] for part in table.parts or [table])].append(table)
             result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
     return result

@@ -16,12 +16,8 @@ the controllers (``UNC_M_CAS_COUNT.RD`` and ``.WR``; ``UNC_E_RPQ_INSERTS`` and `
 Landing's package) is a line of 64 bytes; they count what all of the machine moves.  The time is "Elapsed Time", which leaves
 out pauses.
 
-Advisor's survey with trip counts and FLOP gives one point per loop or function, by what it does itself: work is "Self GFLOP",
-traffic "Self Memory GB" (all that the cores load and store, level l1: the cache-aware roofline), and with cache simulation
-"Self L2 GB", "Self L3 GB" and "Self DRAM GB" (1e9).  The time is "Self Elapsed Time", by which Advisor divides as well.  A loop
-is fp64 or fp32 where "Data Types" names only Float64 or only Float32.  "Total" columns are sums of these and not used.  Its
-roofs (``advisor --report=roofs --format=csv``) have columns Name, Bandwidth, Type and Device, in byte/s and FLOP/s; those of
-part of the machine ("DRAM Bandwidth (single node)", "(single-threaded)") are left out.
+Advisor's survey with trip counts and FLOP gives one point per loop or function, by what it does itself; its columns and its
+roofs (``advisor --report=roofs --format=csv``) are in `data/inputs.toml`.
 """
 
 from __future__ import annotations
@@ -31,17 +27,17 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from os import PathLike
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU, Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, delimiter_of, lines_of, row_of, text_of
+from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
-_SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
 _BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
 _END = re.compile(r"# END_(?:GLOBAL_)?DYNAMIC_STATS\b")
 _IMAGES = re.compile(r"# EMIT_IMAGE_ADDRESSES\b")
@@ -51,8 +47,7 @@ _BYTES = re.compile(r"\*mem-(read|write)-(\d{1,6})")
 _ELEMENTS = re.compile(r"\*elements_fp_(single|double)_(\d{1,3})(_masked)?")
 _FUSED = re.compile(r"VFN?M(?:ADD|SUB|ADDSUB|SUBADD)(?:132|213|231)?([SP])([SD])(?:_([XYZ]MM)\w*)?")
 _READ = re.compile("|".join(one.pattern for one in (_BYTES, _ELEMENTS, _FUSED)) + r"|\*mem-(?:read|write)")
-_PRECISIONS = {"single": "fp32", "double": "fp64"}
-_LETTERS = {"S": ("single", 32), "D": ("double", 64)}
+_TYPES = {"S": ("fp32", 32), "D": ("fp64", 64)}
 _BITS = {"XMM": 128, "YMM": 256, "ZMM": 512}
 _CLOSE = 0.01  # of the work: bounds that are no further apart are one number in any chart
 _MIX = "Give SDE's complete output, as `sde -iform 1 -omix FILE -- ./app` writes it."
@@ -64,110 +59,80 @@ _COUNTERS = {
     "dram": (r"UNC_M_CAS_COUNT\.RD|UNC_MC\d_RDCAS_COUNT_FREERUN", r"UNC_M_CAS_COUNT\.WR|UNC_MC\d_WRCAS_COUNT_FREERUN"),
     "mcdram": ("UNC_E_RPQ_INSERTS", "UNC_E_WPQ_INSERTS"),
 }
-_SUMMARY = ("Metric Name", "Metric Value")
+_METRIC = "Metric Name"  # of a summary, whose next column has the value
 _REPORT = (
     "Report with `vtune -report hw-events -group-by=package -column=UNC_M_CAS_COUNT -format=csv`, and the time with "
     "`vtune -report summary -format=csv`."
 )
 
 _LOOP = "function_call_sites_and_loops"
-_LOOK_AHEAD = 40  # lines above the heading, at most
 _GIGA = 1e9
-# Each level's bytes: in one column, or loaded and stored apart.
-_TRAFFIC = {
-    level: ((f"self_{name}_gb",), (f"self_{apart}loaded_gb", f"self_{apart}stored_gb"))
-    for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
-}
-_USED = {"self_gflop", "self_gflops", *(column for ways in _TRAFFIC.values() for way in ways for column in way)}
-_ROOFS = {
-    **{f"{level} bandwidth": level for level in ("l1", "l2", "l3", "dram", "mcdram")},
-    "dp vector fma peak": "fp64.fma",
-    "dp vector add peak": "fp64.nofma",
-    "sp vector fma peak": "fp32.fma",
-    "sp vector add peak": "fp32.nofma",
-}
-
-
-class _Part(NamedTuple):
-    """What one file brings: operations by precision, ``fused`` of them, bytes by level, seconds (NaN without).
-
-    ``columns`` are the counts used, ``reading`` says what was left out.
-    """
-
-    path: str
-    is_mix: bool
-    name: str
-    work: Mapping[str, float] = {}
-    fused: Mapping[str, float] = {}
-    traffic: Mapping[str, float] = {}
-    seconds: float = math.nan
-    columns: tuple[str, ...] = ()
-    notes: Sequence[str] = ()
-    reading: Sequence[str] = ()
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
-    """Tables of several files, those of one run as one, at the place of the first of them.
+    """Tables of several files, those of one run as one.
 
     One report of VTune completes all mixes of SDE, which are processes of its run; as many reports as mixes go in pairs, in
     their order; else nobody knows what belongs together, and the tables come back as they are, with a warning.
     """
-    tables = list({table.path: table for table in tables}.values())
-    parts: list[_Part] = [part for table in tables for part in table.parts]
-    mixes = [part for part in parts if part.is_mix]
-    events = [part for part in parts if not part.is_mix and math.isnan(part.seconds)]
-    times = [part for part in parts if not part.is_mix and not math.isnan(part.seconds)]
+    mixes = [table for table in tables if table.format == "sde"]
+    reports = [table for table in tables if table.format == "vtune"]
+    events = [table for table in reports if math.isnan(table.points[0].seconds)]
+    times = [table for table in reports if not math.isnan(table.points[0].seconds)]
     kinds = [kind for kind in (events, times) if kind]
     runs = len(kinds[0]) if kinds else 0
     if not kinds or (len(kinds) == 1 and not mixes):
-        return tables
+        return list(tables)
     if any(len(kind) != runs for kind in kinds) or (mixes and runs > 1 and len(mixes) != runs):
         count = f"{len(mixes)} mixes of SDE, {len(events)} reports of events and {len(times)} summaries of VTune"
         sentence = f"{count} are not joined, for it is not known which belong together: give those of one run alone."
         return [*tables[:-1], replace(tables[-1], warnings=(*tables[-1].warnings, sentence))]
-    return [_table([*(mixes if runs == 1 else mixes[at : at + 1]), *(kind[at] for kind in kinds)]) for at in range(runs)]
+    return [_of_run(mixes if runs == 1 else mixes[at : at + 1], [kind[at] for kind in kinds]) for at in range(runs)]
 
 
-def _table(parts: Sequence[_Part]) -> PointTable:
-    """One point from the parts of a run: processes that SDE counted add up."""
-    path, mixes = JOINED.join(part.path for part in parts), [part for part in parts if part.is_mix]
+def _of_run(mixes: Sequence[PointTable], reports: Sequence[PointTable]) -> PointTable:
+    """One point from the files of a run: processes that SDE counted add up, as far as each has counts of a kind."""
+    tables = (*mixes, *reports)
+    counted, points = [table.points[0] for table in mixes], [table.points[0] for table in tables]
 
-    def added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        return {key: sum(one[key] for one in several) for key in (several or [{}])[0] if all(key in one for one in several)}
+    def added(amounts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return {key: sum(one[key] for one in amounts) for key in amounts[0] if all(key in one for one in amounts)}
 
-    work, fused = added([part.work for part in mixes]), added([part.fused for part in mixes])
-    traffic = added([part.traffic for part in mixes])
-    for part in parts:
-        traffic |= {} if part.is_mix else part.traffic
-    notes = [*(note for part in parts for note in part.notes), *([f"the sum of {len(mixes)} processes"] if mixes[1:] else [])]
-    seconds = next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan)
-    point = ImportedPoint(
-        name=(mixes or parts)[0].name,
-        device=UNNAMED_CPU,
-        seconds=seconds,
+    work, traffic = (added([one.work for one in counted]), added([one.traffic for one in counted])) if mixes else ({}, {})
+    for table in reports:
+        traffic |= table.points[0].traffic
+    shares: dict[str, float] = {}
+    for precision, done in work.items():
+        given = [(one.work[precision], one.fma_share.get(precision, 0.0)) for one in counted]
+        fused = sum(one * share / (1 + share) for one, share in given)  # instructions, of which each does two operations
+        shares |= {precision: fused / (done - fused)} if done else {}
+    notes = [*(one.note for one in points if one.note), *[f"the sum of {len(mixes)} processes"] * (len(mixes) > 1)]
+    point = replace(
+        points[0],
+        seconds=next((one.seconds for one in points if not math.isnan(one.seconds)), math.nan),
         work=work,
         traffic=traffic,
-        # Of instructions, from operations, of which a fused instruction does two.
-        fma_share={one: (fused[one] / 2) / (done - fused[one] / 2) for one, done in work.items() if done},
-        columns=", ".join(dict.fromkeys(column for part in parts for column in part.columns)),
+        fma_share=shares,
+        columns=", ".join(dict.fromkeys(one.columns for one in points)),
         note="; ".join(notes),
     )
-    warnings = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
-    if not mixes:
+    path, reading = JOINED.join(table.path for table in tables), tuple(text for table in tables for text in table.reading)
+    return _table(path, "sde" if mixes else "vtune", point, reading, *tables)
+
+
+def _table(path: str, tool: str, point: ImportedPoint, reading: tuple[str, ...], *parts: PointTable) -> PointTable:
+    """A table with the one point of a run; of what it lacks it is told what gives it."""
+    lacks = []
+    if tool != "sde":
         mix = "the mix of the same run by Intel SDE as well (`sde -iform 1 -omix FILE -- ./app`)"
-        warnings.append(f"{path}: it holds no operations; give {mix}.")
-    elif math.isnan(seconds):
-        total = sum(work.values())
-        known = listed(f"{total / moved:.3g} FLOP/B at {level}" for level, moved in traffic.items() if total and moved)
+        lacks.append(f"{path}: it holds no operations; give {mix}.")
+    elif math.isnan(point.seconds):
+        total = sum(point.work.values())
+        known = listed(f"{total / moved:.3g} FLOP/B at {level}" for level, moved in point.traffic.items() if total and moved)
         about = f", so of its place in a roofline only the intensity is known ({known})" if known else ""
         summary = "give the summary of the same run by VTune as well (`vtune -report summary -format=csv`)"
-        warnings.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
-    return PointTable(path, "intel", (point,), warnings=tuple(warnings), parts=tuple(parts))
-
-
-def recognises_sde(head: str) -> bool:
-    """Whether a file begins like a mix, or with one of its blocks."""
-    return _SIGN.search(head) is not None
+        lacks.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
+    return PointTable(path, tool, (point,), warnings=(*reading, *lacks), parts=parts, reading=reading)
 
 
 def read_sde(path: str | PathLike[str]) -> PointTable:
@@ -181,43 +146,49 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
             raise mix.damaged(f"its *mem-{way}-N add up to {added:.0f}, and its *mem-{way} is {stated:.0f}")
     traffic = {"l1": sum(size * value for _, size, value in sizes)} if sizes else {}
     # By type and numbers that one instruction computes: elements, those of them under a mask, fused ones, perhaps masked ones.
-    lanes: dict[str, dict[int, list[float]]] = {kind: {} for kind in _PRECISIONS}
+    lanes: dict[str, dict[int, list[float]]] = {precision: {} for precision, _ in _TYPES.values()}
     unknown: dict[str, str] = {}  # a fused instruction that ran, and whose width is not known
     for name, count in counts.items():
         if match := _ELEMENTS.fullmatch(name):
-            lanes[match[1]].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
+            precision, _ = _TYPES[match[1][0].upper()]
+            lanes[precision].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
         elif count and (match := _FUSED.fullmatch(name)):
-            kind, bits = _LETTERS[match[2]]
+            precision, bits = _TYPES[match[2]]
             if match[1] == "P" and not match[3]:
-                unknown[kind] = name
+                unknown[precision] = name
             else:
                 width = 1 if match[1] == "S" else _BITS[match[3]] // bits
-                lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
-    work, fused, notes, reading = {}, {}, [], []
-    for kind, precision in _PRECISIONS.items():
-        low = high = pairs = 0.0
-        for width, (plain, masked, sure, either) in lanes[kind].items():
+                lanes[precision].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
+    work, shares, notes, reading = {}, dict[str, float](), [], []
+    for precision, widths in lanes.items():
+        low = high = fused = 0.0
+        for width, (plain, masked, sure, either) in widths.items():
             if sure + either > plain + masked:
                 raise mix.damaged(f"it has more fused instructions on {width} numbers of {precision} than instructions")
             sure_at_least = sure + max(0.0, either - masked)
             low += width * (plain + sure_at_least)
             high += width * (plain + masked + sure + either)
-            pairs += 2 * width * sure_at_least
-        if kind in unknown:
-            reading.append(f"{precision} work left out: {unknown[kind]} does not say how wide it is; run SDE with -iform 1")
+            fused += width * sure_at_least
+        left_out = ""
+        if precision in unknown:
+            left_out = f"{unknown[precision]} does not say how wide it is; run SDE with -iform 1"
         elif high - low > _CLOSE * low:
-            reading.append(
-                f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
-                "numbers its masked instructions computed"
-            )
-        elif lanes[kind]:
-            work[precision], fused[precision] = low, pairs
+            between = f"it is between {low:.4g} and {high:.4g} FLOP"
+            left_out = f"{between}, for the mix does not say how many numbers its masked instructions computed"
+        elif widths:
+            work[precision] = low
+            shares |= {precision: fused / (low - fused)} if low else {}  # of instructions: a fused one does two operations
             if high > low:
                 notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
+        if left_out:
+            reading.append(f"{precision} work left out: {left_out}")
     if not (work or traffic or reading):
         raise mix.damaged("its counts hold neither operations nor bytes")
-    columns = ("*elements_fp_*", "VFM*", "*mem-read-*", "*mem-write-*")
-    return _table([_Part(mix.path, True, image or mix.stem, work, fused, traffic, math.nan, columns, notes, reading)])
+    columns = "*elements_fp_*, VFM*, *mem-read-*, *mem-write-*"
+    point = ImportedPoint(
+        image or mix.stem, math.nan, work, traffic, shares, UNNAMED_CPU, columns=columns, note="; ".join(notes)
+    )
+    return _table(mix.path, "sde", point, mix.warnings(reading))
 
 
 def _counted(mix: Table) -> tuple[dict[str, float], str]:
@@ -264,38 +235,23 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
     return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
 
 
-def recognises_vtune(head: str) -> bool:
-    """Text with the heading of a table of memory controllers' events, or of a summary with the time."""
-    return any(_heading(line) for line in head.split("\n"))
-
-
-def _heading(line: str) -> list[str]:
-    """The cells of the heading of a table of events, or of a summary, [] for other lines."""
-    if "UNC_" not in line and _SUMMARY[0] not in line:
-        return []
-    cells = row_of(line, delimiter_of(line))
-    summary = tuple(cells[-2:]) == _SUMMARY and len(cells) < 4
-    return cells if summary or any(_EVENT.fullmatch(cell) for cell in cells[1:]) else []
-
-
 def read_vtune(path: str | PathLike[str]) -> PointTable:
     """Traffic or time of a run, a point without work.  Raises RooflineError for damaged tables and those with neither."""
     table, lines = Table(path, _REPORT), text_of(path).split("\n")
-    headings = [(place, cells) for place, line in enumerate(lines) if (cells := _heading(line))]
+    headings = _headings(lines, "vtune")
     if len(headings) != 1:
         raise table.damaged(f"it has {len(headings)} headings of tables", "Give one report per file.")
-    ((start, columns),) = headings
-    summary = _SUMMARY[0] in columns
-    rows = list(table.rows(lines, start + 1, delimiter_of(lines[start]), 0 if summary else len(columns)))
-    if summary:
-        at = columns.index(_SUMMARY[0])
+    ((start, delimiter, columns),) = headings
+    at = columns.index(_METRIC) if _METRIC in columns else -1
+    rows = list(table.rows(lines, start + 1, delimiter, 0 if at >= 0 else len(columns)))
+    if at >= 0:
         times = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == _TIME]
         seconds = table.seconds(_TIME, *times[0]) if len(times) == 1 else None
         if not seconds:
             raise table.damaged(f'it has no "{_TIME}", or several')
-        return _table([_Part(table.path, False, table.stem, seconds=seconds, columns=(_TIME,))])
-    if columns[0].lower() != "package":
-        raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
+        return _table(table.path, "vtune", ImportedPoint(table.stem, seconds, device=UNNAMED_CPU, columns=_TIME), ())
+    if (by := "".join(columns[:1])).lower() != "package":
+        raise table.damaged(f"it is grouped by {by[:40]!r}, so lines of several levels may count the same")
     names = [*filter(None, columns), *(cells[0] for _, cells in rows)]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise table.damaged(f"{twice[0]!r} stands there twice")
@@ -320,18 +276,16 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
         raise table.damaged("it holds no count of a memory controller")
     if unused := dict.fromkeys(name for name, _ in totals if name not in used):
         reading.append(f"events that are not used: {listed(unused)}")
-    counts = tuple(sorted(used)) if traffic else ()
-    return _table([_Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=reading)])
+    counts = ", ".join(sorted(used)) if traffic else ""
+    point = ImportedPoint(table.stem, traffic=traffic, device=UNNAMED_CPU, columns=counts)
+    return _table(table.path, "vtune", point, table.warnings(reading))
 
 
-def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
-    """Line, delimiter and cells of the heading of Advisor's survey, None where there is none."""
-    for place, line in enumerate(lines[:_LOOK_AHEAD]):
-        for delimiter in (",", "\t", ";") if _LOOP in _plain(line) else ():
-            heading = row_of(line, delimiter)
-            if _LOOP in map(_plain, heading) and any(_plain(cell).startswith("self_") for cell in heading):
-                return place, delimiter, heading
-    return None
+def _headings(lines: Sequence[str], tool: str) -> list[tuple[int, str, list[str]]]:
+    """Place, delimiter and cells of the lines by which files of a tool are recognised: the headings of its tables."""
+    sign = re.compile(load_words().signs[tool], re.IGNORECASE)
+    signs = ((at, delimiter_of(line)) for at, line in enumerate(lines) if sign.search(line))
+    return [(at, delimiter, row_of(lines[at], delimiter)) for at, delimiter in signs]
 
 
 def _plain(column: str) -> str:
@@ -339,50 +293,37 @@ def _plain(column: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
 
 
-def recognises_advisor(head: str) -> bool:
-    """A table with the columns "Function Call Sites and Loops" and some "Self ..."."""
-    return _survey(head.split("\n", _LOOK_AHEAD)) is not None
-
-
 def read_advisor(path: str | PathLike[str]) -> PointTable:
     """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
     table, lines = Table(path), text_of(path).split("\n")
-    start, delimiter, heading = _survey(lines) or (0, ",", [])
+    start, delimiter, heading = next(iter(_headings(lines, "advisor")), (0, ",", []))
     places = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
-    rows = list(table.rows(lines, start + 1, delimiter, len(heading)))
-    if not rows or not _USED & set(places):
+    rows, ways = list(table.rows(lines, start + 1, delimiter, len(heading))), load_words().advisor_traffic
+    counts = places.keys() & {"self_gflop", "self_gflops", *chain.from_iterable(way.needed for way in ways)}
+    if not rows or not counts or _LOOP not in places:
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise table.damaged("its table has no rows, or no columns with operations or bytes", next_step)
     points: list[ImportedPoint] = []
     sampled: list[str] = []
     parent_has_numbers = False
     for line, cells in rows:
-        of = {column: cells[place] for column, place in places.items()}
         # "< 0.001": below what Advisor writes.
-        numbers = {
-            column: value
-            for column in _USED & set(places)
-            if not of[column].startswith("<")
-            and (value := table.number(column, line, of[column].replace("\xa0", ""))) is not None
-        }
+        of = {column: "" if cells[at].startswith("<") else cells[at].replace("\xa0", "") for column, at in places.items()}
+        read = ((column, table.number(column, line, of[column])) for column in counts)
+        numbers = {column: value for column, value in read if value is not None}
         name = of[_LOOP] or of.get("loop_name") or f"line {line}"
-        gflop, rate, seconds = numbers.get("self_gflop"), numbers.get("self_gflops"), None
-        for column in ("self_elapsed_time", "self_time"):
-            text = of.get(column, "")
-            if seconds is None and not text.startswith("<"):
-                seconds = table.seconds(column, line, text)
-                sampled += [name] if seconds is not None and column == "self_time" else []
-            if seconds is None and gflop is not None and rate:
-                seconds = gflop / rate
+        gflop, rate = numbers.get("self_gflop"), numbers.get("self_gflops")
+        seconds = table.seconds("self_elapsed_time", line, of.get("self_elapsed_time", ""))
+        if seconds is None and gflop is not None and rate:
+            seconds = gflop / rate
+        if seconds is None:
+            seconds = table.seconds("self_time", line, of.get("self_time", ""))
+            sampled += [] if seconds is None else [name]
         used = ["self_gflop"] if gflop is not None else []
         if gflop is None and rate is not None and seconds is not None:
             gflop, used = rate * seconds, ["self_gflops"]
-        traffic: dict[str, float] = {}
-        for level, ways in _TRAFFIC.items():
-            for way in ways:
-                if level not in traffic and all(column in numbers for column in way):
-                    traffic[level] = sum(numbers[column] for column in way) * _GIGA
-                    used += way
+        traffic, counted = traffic_of(numbers, ways)
+        used += counted
         floats = set(re.findall(r"float(16|32|64)", of.get("data_types", "").lower()))
         precision = f"fp{floats.pop()}" if len(floats) == 1 else ANY_PRECISION
         child = name.startswith("[child]")
@@ -405,26 +346,17 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
     return PointTable(table.path, "advisor", tuple(points), warnings=table.warnings(said))
 
 
-def _roof_rows(text: str) -> list[tuple[int, list[str]]]:
-    rows = [(number, cells) for number, line in enumerate(text.split("\n"), 1) if any(cells := row_of(line))]
-    heading = ["name", "bandwidth", "type"]
-    start = next((at for at, (_, cells) in enumerate(rows) if [cell.lower() for cell in cells[:3]] == heading), len(rows))
-    return rows[start + 1 :]
-
-
-def recognises_roofs(head: str) -> bool:
-    """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    return any(cells[0].lower().startswith(tuple(_ROOFS)) for _, cells in _roof_rows(head))
-
-
 def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
     """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
     table = Table(path)
     by_id: dict[str, Ceiling] = {}
-    for line, cells in _roof_rows(text_of(path)):
+    rows = [(number, cells) for number, line in enumerate(text_of(path).split("\n"), 1) if any(cells := row_of(line))]
+    heading = ["name", "bandwidth"]
+    start = next((at for at, (_, cells) in enumerate(rows) if [cell.lower() for cell in cells[:2]] == heading), len(rows))
+    for line, cells in rows[start + 1 :]:
         if len(cells) < 3:
             raise table.damaged(f"line {line} has {len(cells)} of its 3 or more columns")
-        value, roof = table.number(cells[0], line, cells[1]), _ROOFS.get(cells[0].lower())
+        value, roof = table.number(cells[0], line, cells[1]), load_words().advisor_roofs.get(cells[0].lower())
         if value and roof:
             unit = "FLOP/s" if "." in roof else "B/s"
             by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))

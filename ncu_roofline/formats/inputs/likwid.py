@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from ncu_roofline.base.texts import listed
-from ncu_roofline.formats.inputs.roof_files import precision_of
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import Table, row_of, text_of
+from ncu_roofline.formats.inputs.words import load_words, precision_of
 
-_HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]{1,9}")
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
@@ -31,37 +30,21 @@ _CPU = ("CPU name:", "CPU type:")
 # instructions of unknown width.
 _WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?", re.IGNORECASE)
 _UNIT = " [GBytes]"
-_VOLUMES = {
-    **dict.fromkeys(("L2 data volume", "L1 to/from L2 data volume"), "l2"),
-    **dict.fromkeys(("L3 data volume", "L2 to/from L3 data volume"), "l3"),
-    **dict.fromkeys(("Memory data volume", "DDR Memory data volume", "DDR data volume"), "dram"),
-    **dict.fromkeys(("MCDRAM Memory data volume", "MCDRAM data volume"), "mcdram"),
-}
-# Parts of the sums above, and rates that say the same as the volumes.
+# Parts of volumes that are read, and rates that say the same as the volumes.
 _PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
 
 
 @dataclass
 class _Group:
-    """One group of one region: metrics by thread, None where a cell has none."""
+    """One group of one region: metrics by thread, and those that some thread ``lacks``, of which nothing can be said."""
 
     number: int
     name: str = ""
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
-    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
-
-    def threads(self, name: str) -> dict[str, float]:
-        """A metric by thread, nothing where some thread has no number, so nothing can be said of all."""
-        values = self.metrics.get(name, {})
-        known = {thread: value for thread, value in values.items() if value is not None}
-        return known if len(known) == len(values) else {}
-
-
-def recognises(head: str) -> bool:
-    """Text with the heading of a table of events or metrics."""
-    return _HEADING.search(head) is not None
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    lacking: list[str] = field(default_factory=list)
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -88,21 +71,19 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
     groups: dict[tuple[int, str, int], _Group] = {}
     met: Counter[tuple[str, int, str]] = Counter()
     facts: dict[str, str] = {}
-    printed: list[tuple[dict[str, str], list[tuple[int, list[str]]]]] = []  # of each table the facts above, heading and rows
-    inside = False
+    printed: list[list[tuple[int, list[str]]]] = []  # what begins with the heading of a table or of facts
     for line, text in enumerate(text_of(table.path).split("\n"), 1):
         cells = row_of(text)
         while cells and not cells[-1]:
             cells.pop()
         if cells and cells[0] in ("TABLE", "STRUCT"):
-            inside = cells[0] == "TABLE"
-            if inside:
-                printed.append((dict(facts), [(line, cells)]))
-        elif cells and cells[0] in _CPU:
-            facts[cells[0]] = ",".join(cells[1:])
-        elif cells and inside:  # what stands between and above tables is the application's output
-            printed[-1][1].append((line, cells))
-    for above, ((line, heading), *rows) in printed:
+            printed.append([])
+        if cells and printed:
+            printed[-1].append((line, cells))
+    for (line, heading), *rows in printed:
+        if heading[0] == "STRUCT":  # what stands between and above tables is the application's output
+            facts |= {cells[0]: ",".join(cells[1:]) for _, cells in rows if cells[0] in _CPU}
+            continue
         place, kind = next(((at, match) for at, cell in enumerate(heading) if (match := _KIND.fullmatch(cell))), (0, None))
         if kind is None:
             raise table.damaged(f"line {line} is no heading of a table of events or metrics")
@@ -112,7 +93,7 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
         group = groups.setdefault((run, *same[:2]), _Group(same[1]))
         rest = heading[place + 1 :]
         group.name = group.name or next((cell for cell in rest if not cell.isdigit()), "")
-        group.cpu, group.cpu_type = group.cpu or above.get(_CPU[0], ""), group.cpu_type or above.get(_CPU[1], "")
+        group.cpu, group.cpu_type = group.cpu or facts.get(_CPU[0], ""), group.cpu_type or facts.get(_CPU[1], "")
         if kind[2].lower() == "raw":
             calls = [(at, cell) for at, cells in rows if cells[0] == "call count" for cell in cells[1:]]
             group.calls = max([group.calls, *(int(table.number("call count", at, cell) or 0) for at, cell in calls)])
@@ -128,11 +109,14 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
             if len(cells) > len(columns):
                 raise table.damaged(f"line {at} has {len(cells)} values for {len(columns)} columns")
             if name == _RUNTIME or _COULD_COUNT.search(name):
-                values = [*(table.number(name, at, cell) for cell in cells), *[None] * (len(columns) - len(cells))]
-                group.metrics[name] = dict(zip(columns, values, strict=True))
+                values = [value for cell in cells if (value := table.number(name, at, cell)) is not None]
+                if len(values) == len(columns):
+                    group.metrics[name] = dict(zip(columns, values, strict=True))
+                else:
+                    group.lacking.append(name)
     regions: dict[tuple[int, str], list[_Group]] = {}
     for (run, region, _), group in groups.items():
-        if group.metrics:
+        if group.metrics or group.lacking:
             regions.setdefault((run, region), []).append(group)
     return regions
 
@@ -142,19 +126,18 @@ def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, 
     work: dict[str, float] = {}
     traffic: dict[str, float] = {}
     columns, notes, unused, warnings = [], [], [], []
-    times = [max(group.threads(_RUNTIME).values(), default=math.nan) for group in groups]
+    times = [max(group.metrics.get(_RUNTIME, {}).values(), default=math.nan) for group in groups]
     seconds = math.fsum(times)
     for group, time in zip(groups, times, strict=True):
-        scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.threads(_RUNTIME)
-        for metric in sorted(group.metrics, key=lambda one: not _WORK.fullmatch(one)):
-            match, by_thread = _WORK.fullmatch(metric), group.threads(metric)
-            level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
+        scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.metrics.get(_RUNTIME, {})
+        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in group.lacking]
+        for metric, by_thread in sorted(group.metrics.items(), key=lambda one: not _WORK.fullmatch(one[0])):
+            match = _WORK.fullmatch(metric)
+            level = load_words().likwid.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
             # The groups HBM* name the metric like those of DDR memory do.
             if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
                 level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-            if None in group.metrics[metric].values():
-                warnings.append(f'"{metric}" left out: it has no number for some thread')
-            elif match and precision_of(match[1] or "") not in work and by_thread.keys() <= runtimes.keys():
+            if match and precision_of(match[1] or "") not in work and by_thread.keys() <= runtimes.keys():
                 done = math.fsum(rate * runtimes[thread] for thread, rate in by_thread.items())
                 work[precision_of(match[1] or "")] = done * 1e6 * scale
                 columns.append(metric)

@@ -16,33 +16,21 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from os import PathLike
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged, delimiter_of, lines_of, row_of, unpadded
+from ncu_roofline.formats.inputs.words import load_words
 from ncu_roofline.formats.report import Launch, Process, Session, Value
 
 _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _KERNEL = "Kernel Name"
 _LONG = {"ID", "Metric Name", "Metric Unit", "Metric Value"}  # of the layout with a row per metric, not per launch
-# Columns that say which launch it is; all others of a wide table are metrics.
-_FACTS = {
-    *("", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size"),
-    *("Grid Size", "Device", "CC", "Invocations"),
-}
 _OF_A_RULE = ("Rule ", "Estimated Speedup")
-_SPEED_OF_LIGHT = "GPU Speed Of Light"  # "GPU Speed Of Light Throughput" since 2021
-_LABELS = {
-    (_SPEED_OF_LIGHT, "Duration"): "gpu__time_duration.sum",
-    (_SPEED_OF_LIGHT, "SM Frequency"): "gpc__cycles_elapsed.avg.per_second",
-    (_SPEED_OF_LIGHT, "DRAM Frequency"): "dram__cycles_elapsed.avg.per_second",
-    (_SPEED_OF_LIGHT, "Elapsed Cycles"): "gpc__cycles_elapsed.max",
-    ("Memory Workload Analysis", "Memory Throughput"): "dram__bytes.sum.per_second",
-    ("Instruction Statistics", "Executed Instructions"): "smsp__inst_executed.sum",
-}
 _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
 _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
 _CUT = re.compile(r'"\d*(?:$|".*[^"]$|"$)')
@@ -70,13 +58,6 @@ _MISSING = re.compile(r"|n/a|no data|-|\(!\).*|[+-]?(?:nan|1\.#(?:ind|qnan|snan)
 _INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
 _PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
 _TIME_UNITS = ("s", "second")
-# Things that are counted; the report stores their number.
-_WORDS = (
-    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
-    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
-    "tpc", "tag", "wavefront", "warp", "warps", *_TIME_UNITS,
-)  # fmt: skip
-_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, _WORDS))})", re.IGNORECASE)
 _TIMES = [f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")]
 _TIMES += [f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")]
 # Facts that are known without measuring.
@@ -86,7 +67,7 @@ Rows = Iterator[tuple[int, list[str]]]
 
 def recognises(head: str) -> bool:
     """Whether text begins with a table of ncu, perhaps below other lines, or with the lines that ncu prints above one."""
-    named = any(_header_in(line) or (_KERNEL in line and '"Metric Name"' in line) for line in head.split("\n"))
+    named = any(_heading_in(line) or (_KERNEL in line and '"Metric Name"' in line) for line in head.split("\n"))
     return named or _OWN_LINE.search(head) is not None
 
 
@@ -99,8 +80,8 @@ def read(path: str | PathLike[str]) -> MetricTable:
             lines = enumerate(text, 1)
             for _, line in lines:
                 failure = failure or line.removeprefix("==ERROR==").strip() * line.startswith("==ERROR==")
-                if header := _header_in(line):
-                    reader = _Reader(str(path), header)
+                if heading := _heading_in(line):
+                    reader = _Reader(str(path), heading)
                     reader.read(lines)
                     return reader.table()
     except csv.Error as error:
@@ -112,69 +93,23 @@ def read(path: str | PathLike[str]) -> MetricTable:
     raise RooflineError("Cannot use", path, reason, next_step)
 
 
-class _Header:
-    """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them."""
+class _Heading(NamedTuple):
+    """The line with the names of the columns: ``quoted`` as ncu prints them, ``wide`` where metrics are columns, not rows."""
 
-    def __init__(self, columns: list[str], delimiter: str, quoted: bool, wide: bool) -> None:
-        self.columns, self.delimiter, self.quoted, self.wide = columns, delimiter, quoted, wide
-        self.places = {name: place for place, name in reversed(list(enumerate(columns)))}
-        ranges = [place for place, name in enumerate(columns) if _NVTX in name]
-        # Those started and ended are the outer ones.
-        self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
-        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in _FACTS and _NVTX not in name]
-        first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if quoted else r".*?"
-        mark = '"' if quoted else '"?'
-        self._beginning = re.compile(rf"{mark}{first}{mark} *{re.escape(delimiter)}")
-
-    def cell(self, row: Sequence[str], name: str) -> str:
-        """The cell of a column without blanks around it, "" where the table has none or the row ends before."""
-        place = self.places.get(name, len(row))
-        return row[place].strip() if place < len(row) else ""
-
-    def rows(self, path: str, lines: Iterable[tuple[int, str]]) -> Rows:
-        """The rows in the numbered lines below, each with the number of its table: the header again begins the next.
-
-        Raises csv.Error with the line where the last row is not complete, RooflineError for rows of another width.
-        """
-        table, number, width = 0, 0, len(self.columns)
-        # ncu leaves out the last cells of rows without a rule.
-        least = max(place for place, name in enumerate(self.columns, 1) if not name.startswith(_OF_A_RULE))
-        for row in csv.reader(self._lines(lines), delimiter=self.delimiter, skipinitialspace=True):
-            if row and row[-1].strip() == self.columns[-1] and [name.strip() for name in row] == self.columns:
-                table += 1
-                continue
-            number += 1
-            if not least <= len(row) <= width + (not row[-1]):
-                cells = f"{len(row)} of {width} cells"
-                raise damaged(path, f"row {number} of its table has {cells}, so it is cut off or damaged", _AGAIN)
-            yield table, row
-
-    def _lines(self, lines: Iterable[tuple[int, str]]) -> Iterator[str]:
-        inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
-        line = "\n"
-        for number, padded in lines:
-            line = padded if inside else unpadded(padded, self.delimiter)
-            # Applications print what they like between the rows.
-            begins = inside or (self._beginning.match(line) is not None and not line.startswith("=="))
-            if begins or ((again := _header_in(line)) and (again.columns, again.quoted) == (self.columns, self.quoted)):
-                if line.count('"') % 2 == 1:
-                    inside, begun = not inside, number
-                yield line.replace("\0", "")
-        if inside:
-            raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
-        # Within a row of quoted cells: ncu ends every line.
-        if self.quoted and _CUT.match(line) and not line.endswith("\n"):
-            raise csv.Error("its last row is not complete")
+    columns: list[str]
+    delimiter: str
+    quoted: bool
+    wide: bool
 
 
-def _header_in(line: str) -> _Header | None:
+def _heading_in(line: str) -> _Heading | None:
     if _KERNEL not in line:
         return None
     delimiter = delimiter_of(line)
     columns = row_of(line.strip("\n"), delimiter)
     long = _LONG.issubset(columns)
     wide = not long and "ID" in columns and any("__" in name and _full_name(name) for name in columns)
-    return _Header(columns, delimiter, line.lstrip().startswith('"'), wide) if _KERNEL in columns and (long or wide) else None
+    return _Heading(columns, delimiter, line.lstrip().startswith('"'), wide) if _KERNEL in columns and (long or wide) else None
 
 
 def _full_name(text: str) -> str:
@@ -187,8 +122,17 @@ def _full_name(text: str) -> str:
 class _Reader:
     """Rows to launches and values; numbers are packed, for a table may have millions of them."""
 
-    def __init__(self, path: str, header: _Header) -> None:
-        self.path, self.header = path, header
+    def __init__(self, path: str, heading: _Heading) -> None:
+        self.path, self.heading, columns = path, heading, heading.columns
+        self.places = {name: place for place, name in reversed(list(enumerate(columns)))}
+        ranges = [place for place, name in enumerate(columns) if _NVTX in name]
+        # Those started and ended are the outer ones.
+        self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
+        facts = load_words().ncu["facts"]
+        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in facts and _NVTX not in name]
+        first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if heading.quoted else r".*?"
+        mark = '"' if heading.quoted else '"?'
+        self._beginning = re.compile(rf"{mark}{first}{mark} *{re.escape(heading.delimiter)}")
         self.launches: list[Launch] = []
         self.process = Process()
         self.mark = "."
@@ -197,27 +141,65 @@ class _Reader:
         self.strange: dict[str, None] = {}  # headings or labels that name no metric
         self.unknown: dict[str, dict[str, None]] = {}  # metrics by a unit that is not known
 
+    def _cell(self, row: Sequence[str], name: str) -> str:
+        """The cell of a column without blanks around it, "" where the table has none."""
+        return row[self.places[name]].strip() if name in self.places else ""
+
+    def _rows(self, lines: Iterable[tuple[int, str]]) -> Rows:
+        """The rows in the numbered lines below, each with the number of its table: the header again begins the next.
+
+        Raises csv.Error with the line where the last row is not complete, RooflineError for rows of another width.
+        """
+        table, number, width = 0, 0, len(self.heading.columns)
+        # ncu leaves out the last cells of rows without a rule.
+        least = max(place for place, name in enumerate(self.heading.columns, 1) if not name.startswith(_OF_A_RULE))
+        for row in csv.reader(self._lines(lines), delimiter=self.heading.delimiter, skipinitialspace=True):
+            if row and row[-1].strip() == self.heading.columns[-1] and [name.strip() for name in row] == self.heading.columns:
+                table += 1
+                continue
+            number += 1
+            if not least <= len(row) <= width + (not row[-1]):
+                cells = f"{len(row)} of {width} cells"
+                raise damaged(self.path, f"row {number} of its table has {cells}, so it is cut off or damaged", _AGAIN)
+            yield table, row + [""] * (width - len(row))
+
+    def _lines(self, lines: Iterable[tuple[int, str]]) -> Iterator[str]:
+        inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
+        line = "\n"
+        for number, padded in lines:
+            line = padded if inside else unpadded(padded, self.heading.delimiter)
+            # Applications print what they like between the rows.
+            begins = inside or (self._beginning.match(line) is not None and not line.startswith("=="))
+            if begins or ((again := _heading_in(line)) and again == self.heading):
+                if line.count('"') % 2 == 1:
+                    inside, begun = not inside, number
+                yield line.replace("\0", "")
+        if inside:
+            raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
+        # Within a row of quoted cells: ncu ends every line.
+        if self.heading.quoted and _CUT.match(line) and not line.endswith("\n"):
+            raise csv.Error("its last row is not complete")
+
     def read(self, lines: Iterable[tuple[int, str]]) -> None:
-        header = self.header
-        rows = header.rows(self.path, lines)
+        rows, wide = self._rows(lines), self.heading.wide
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
-        cells = [place for place, _ in header.metrics] if header.wide else [header.places["Metric Value"]]
+        cells = [place for place, _ in self.metrics] if wide else [self.places["Metric Value"]]
         for row in rows:
             ahead.append(row)
             texts += [text for place in cells if mark_of(text := row[1][place])]
             if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
         self.mark = decimal_mark(texts) or "."
-        (self._wide if header.wide else self._long)(chain(ahead, rows))
+        (self._wide if wide else self._long)(chain(ahead, rows))
 
     def _wide(self, rows: Rows) -> None:
-        names = [(place, _full_name(heading)) for place, heading in self.header.metrics]
-        self.strange = dict.fromkeys(self.header.columns[place] for place, name in names if not name)
+        names = [(place, _full_name(heading)) for place, heading in self.metrics]
+        self.strange = dict.fromkeys(self.heading.columns[place] for place, name in names if not name)
         last = {name: place for place, name in names if name}
         columns: dict[int, list[tuple[int, str, str, float, array[float]]]] = {}  # of each table
         for table, row in rows:
-            if not self.header.cell(row, "ID"):  # the units
+            if not self._cell(row, "ID"):  # the units
                 columns[table] = []
                 for name, place in last.items():
                     factor = factor_of(row[place])
@@ -236,33 +218,32 @@ class _Reader:
                         self._put(launch, name, unit, row[place])
 
     def _long(self, rows: Rows) -> None:
-        header = self.header
-        unit, value = header.places["Metric Unit"], header.places["Metric Value"]
-        keys = [header.places[name] for name in ("ID", "Process ID", "Host Name", _KERNEL) if name in header.places]
+        unit, value = self.places["Metric Unit"], self.places["Metric Value"]
+        keys = [self.places[name] for name in ("ID", "Process ID", "Host Name", _KERNEL) if name in self.places]
         seen: dict[tuple[str, ...], int] = {}
         for table, row in rows:
             launch = seen.setdefault((str(table), *(row[place] for place in keys)), len(self.launches))
             if launch == len(self.launches):
                 self._begin(row)
-            label = header.cell(row, "Metric Name")  # "" in a rule's row
-            section = header.cell(row, "Section Name").removesuffix(" Throughput")
-            if name := _full_name(label) or _LABELS.get((section, label), ""):
+            label = self._cell(row, "Metric Name")  # "" in a rule's row
+            section = self._cell(row, "Section Name").removesuffix(" Throughput")
+            if name := _full_name(label) or load_words().ncu_labels.get(section, {}).get(label, ""):
                 self._put(launch, name, row[unit], row[value])
             elif label:
                 self.strange[label] = None
 
     def _begin(self, row: Sequence[str]) -> int:
         """Begin a launch, and say which one it is."""
-        header, cell, launch = self.header, self.header.cell, len(self.launches)
+        cell, launch = self._cell, len(self.launches)
         if not launch:
             self.process = Process(_whole(cell(row, "Process ID")) or 0, cell(row, "Process Name"), cell(row, "Host Name"))
         name = cell(row, _KERNEL)
         sizes = (_SIZE.fullmatch(cell(row, what)) for what in ("Grid Size", "Block Size"))
         grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)
         ranges = []
-        for place in header.nvtx:
-            for text in _RANGE.findall(row[place]) if place < len(row) else ():
-                numbered = header.columns[place].startswith("Id:")
+        for place in self.nvtx:
+            for text in _RANGE.findall(row[place]):
+                numbered = self.heading.columns[place].startswith("Id:")
                 domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
                 ranges.append(inner or domain)
         self.launches.append(
@@ -279,7 +260,7 @@ class _Reader:
             )
         )
         # The GPU's attributes, where they are printed, say the same and are put as any metric.
-        stated = cell(row, "CC") if MAJOR not in header.places else ""
+        stated = cell(row, "CC") if MAJOR not in self.places else ""
         for metric, number in zip((MAJOR, MINOR), parse_capability(stated.replace(",", ".")) or (), strict=False):
             self._store(launch, metric, float(number))
         return launch
@@ -328,16 +309,15 @@ class _Reader:
 
         warnings = []
         if self.strange:
-            what = "Columns" if self.header.wide else "Rows with display labels"
-            more = "" if self.header.wide else " --page raw prints metrics by their full names."
+            what = "Columns" if self.heading.wide else "Rows with display labels"
+            more = "" if self.heading.wide else " --page raw prints metrics by their full names."
             warnings.append(f"{what} of {self.path} that name no metric were left out: {listed(self.strange, 3)}.{more}")
         if failed:
-            launches = listed(map(str, failed))
             why = "took no time, so it was not measured, and its counters are left out"
-            warnings.append(f"{self.path}: launch {launches} {why}.")
+            warnings.append(f"{self.path}: launch {listed(map(str, failed))} {why}.")
         for unit, metrics in self.unknown.items():
-            what = f"in a unit that is not known, {unit!r}, were left out"
-            warnings.append(f"Metrics of {self.path} {what}: {listed(metrics, 3)}.")
+            why = f"in a unit that is not known, {unit!r}, were left out"
+            warnings.append(f"Metrics of {self.path} {why}: {listed(metrics, 3)}.")
         return MetricTable(
             path=self.path,
             format="ncu-csv",
@@ -422,15 +402,13 @@ def factor_of(unit: str) -> float | None:
 
     Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
     """
+    units, factors, names = load_words().ncu["units"], [], []
     above, _, below = unit.strip().partition("/")
-    factors = []
     for word in (above, below):
-        match = _WORD.fullmatch(word)
-        if word == "" or word.lower() in _WORDS:  # "pass", "page": the first letter is no prefix
-            factors.append(1.0)
-        elif match and match[1] in _PREFIXES:
-            factors.append(_PREFIXES[match[1]])
-        else:
+        whole = word == "" or word.lower() in units  # "pass", "page": the first letter is no prefix
+        names.append(word.lower() if whole else word[1:].lower())
+        prefix = "" if whole else word[0]
+        if not (whole or names[-1] in units) or prefix not in _PREFIXES:
             return None
-    is_time = not below and (match := _WORD.fullmatch(above)) is not None and match[2].lower() in _TIME_UNITS
-    return factors[0] / factors[1] * (1e9 if is_time else 1.0)
+        factors.append(_PREFIXES[prefix])
+    return factors[0] / factors[1] * (1e9 if not below and names[0] in _TIME_UNITS else 1.0)

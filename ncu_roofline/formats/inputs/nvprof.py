@@ -8,108 +8,46 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from os import PathLike
 from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability
+from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, split_number, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, text_of
+from ncu_roofline.formats.inputs.words import load_words, traffic_of
 
-# The tables of a log by their columns, and which column says how the times in it are scaled.
-_LAYOUTS = {
-    "metrics": ("Device", "Kernel", "Invocations", "Metric Name", "Avg"),
-    "events": ("Device", "Kernel", "Invocations", "Event Name"),
-    "summary": ("Time(%)", "Time", "Calls", "Avg", "Name"),
-    "trace": ("Start", "Duration", "Device", "Name"),
-    "launches": ("Device", "Context", "Stream", "Kernel"),
-    "API trace": ("Start", "Duration", "Name"),
-}
+# Tables of kernels, and which column of a table says how the times in it are scaled.
+_OF_KERNELS = ("metrics", "summary", "trace", "launches")
 _TIMED = {"summary": "Time", "trace": "Duration", "API trace": "Duration"}
 _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
 _ON_GPU = "GPU activities"
 _API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
-# GPUs before those of the specification: they have no bindings here, and only their generation matters.
-_OLDER = {
-    r"\bP100|GP100": (6, 0),
-    r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b": (6, 1),
-    r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X": (5, 2),
-    r"\bK80": (3, 7),
-    r"\bK(20|40)[a-z]*\b|GTX TITAN": (3, 5),
-}
-# SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
-_TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
 _TENSOR_LEVEL = "tensor_precision_fu_utilization"
-_TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
-_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
-# FLOP of a precision: in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
+_TENSOR_LEVELS = 10  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
+_LEVEL = re.compile(r"^[A-Za-z ]+\((\d+)\)$")  # "Mid (5)"
+# FLOP of a precision may be in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
 # instruction as 4 and a packed add as 2, so the parts are no counts of instructions.
-_WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
 _PARTS = {metric: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")] for metric in ("flop_count_dp", "flop_count_sp")}
 _NOT_FLOP = "flop_count_sp_special"
 
 
-class Traffic(NamedTuple):
-    """One way to get the bytes of a level: the metrics it needs, those it adds where collected, and bytes for each count.
-
-    ``since`` is the first compute capability on which a transaction has that size; where it is unknown, Volta is assumed.
-    """
-
-    level: str
-    needed: tuple[str, ...]
-    size: float = 32.0
-    since: tuple[int, int] = (0, 0)
-    added: tuple[str, ...] = ()
-
-
-# In this order: the first way whose metrics are there gives the level.
-_TRAFFIC = (
-    # Kepler moves 128 byte in a cached load, and Pascal counts differently: only Volta counts sectors.
-    Traffic("l1", ("gld_transactions", "gst_transactions"), since=(7, 0), added=(
-        "local_load_transactions", "local_store_transactions", "atomic_transactions")),
-    Traffic("shared", ("shared_load_transactions", "shared_store_transactions"), 128.0, since=(5, 0)),
-    Traffic("l2", ("l2_read_transactions", "l2_write_transactions")),
-    Traffic("dram", ("dram_read_transactions", "dram_write_transactions")),
-    Traffic("dram", ("dram_read_bytes", "dram_write_bytes"), 1.0),
-    Traffic("system", ("sysmem_read_transactions", "sysmem_write_transactions")),
-    Traffic("system", ("system_read_transactions", "system_write_transactions")),
-    Traffic("system", ("sysmem_read_bytes", "sysmem_write_bytes"), 1.0),
-)  # fmt: skip
-_COUNTED = [name for way in _TRAFFIC for name in (*way.needed, *way.added)]
-_USED = {*_COUNTED, *_WORK, _TENSOR_LEVEL, *(name for parts in _PARTS.values() for name in parts)}
-# In tables of metrics per launch some releases head the columns with the metric's description.
-_WORDS = {"gld": "Global Load", "gst": "Global Store", "dram": "Device Memory", "sysmem": "System Memory"}
-_DESCRIPTIONS = {
-    "Floating Point Operations(Double Precision)": "flop_count_dp",
-    "Floating Point Operations(Single Precision)": "flop_count_sp",
-    "Floating Point Operations(Half Precision)": "flop_count_hp",
-    "Tensor-Precision Function Unit Utilization": _TENSOR_LEVEL,
-    **{  # dram_read_transactions: "Device Memory Read Transactions"
-        " ".join(_WORDS.get(word, word.title()) for word in name.split("_")): name
-        for name in _COUNTED
-        if name.endswith("_transactions") and not name.startswith("system_")
-    },
-}
-_SIZES = [[f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")]
-
-
-class Kernel(NamedTuple):
-    """A kernel, or one launch of it: sums of its metrics over ``launches``, its time (NaN without), in SI units.
+@dataclass(frozen=True)
+class Kernel(ImportedPoint):
+    """A kernel, or one launch of it, with the sums of its metrics over ``launches``; its time is NaN where it is not known.
 
     The level of the tensor cores is among the sums, as if it added up; its mean over the launches is what counts.
     """
 
-    device: str
-    name: str
-    launches: int
-    totals: Mapping[str, float] = {}
-    seconds: float = math.nan
-    grid: str = ""
-    block: str = ""
+    totals: dict[str, float] = field(default_factory=dict)
 
 
 class Part(NamedTuple):
@@ -130,7 +68,17 @@ def recognises(head: str) -> bool:
 
 
 def _layout(cells: list[str]) -> str:
-    return next((layout for layout, columns in _LAYOUTS.items() if set(columns).issubset(cells)), "")
+    if "Name" not in cells and "Kernel" not in cells:
+        return ""
+    return next((layout for layout, columns in load_words().nvprof_layouts.items() if set(columns).issubset(cells)), "")
+
+
+@cache
+def _used() -> frozenset[str]:
+    """The metrics that are read."""
+    words, parts = load_words(), chain.from_iterable(_PARTS.values())
+    counted = chain.from_iterable((*way.needed, *way.added) for way in words.nvprof_traffic)
+    return frozenset((*counted, *words.nvprof_work.values(), *parts, _TENSOR_LEVEL))
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -172,78 +120,55 @@ def read(path: str | PathLike[str]) -> PointTable:
     return _table(log, parts, [f"{what}: {listed(names)}" for what, names in left_out.items()])
 
 
-def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterator[Kernel]:
+def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterable[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
     layout, columns, units, rows = table
-
-    def take(values: dict[str, float], metric: str, cell: str, line: int) -> None:
-        why = ""
-        if metric in _USED:
-            value = log.number(metric, line, cell, **({"read": _level} if metric == _TENSOR_LEVEL else {}))
-            if value is not None:
-                values[metric] = value
-            else:
-                why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
-        elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
-            why = "metrics that are not used"  # a user may miss what counts operations or bytes
-        if why:
-            left_out.setdefault(why, []).append(metric)
-
-    if layout == "metrics":
-        means: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
-        for line, row in rows:
-            count = log.number("Invocations", line, row["Invocations"])
-            if count is None or count < 1 or count != int(count):
-                raise log.damaged(f"line {line} has no number of invocations")
-            found = means.setdefault((_device_name(row["Device"]), row["Kernel"]), (int(count), {}))
-            take(found[1], row["Metric Name"], row["Avg"], line)
-        for key, (launches, totals) in means.items():
-            yield Kernel(*key, launches, {metric: mean * launches for metric, mean in totals.items()})
-    elif layout == "summary":
-        for line, row in rows:
-            if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
-                why = "rows called like functions of CUDA, which are no kernels, are left out"
-                left_out.setdefault(why, []).append(row["Name"])
-            elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
-                calls, time = (log.number(column, line, row[column]) for column in ("Calls", "Time"))
-                if calls is None or calls < 1 or time is None:
-                    raise log.damaged(f"line {line} has no number of calls or no time")
-                yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[units["Time"]])
-    elif layout in ("trace", "launches"):
-        traced = layout == "trace"
-        metrics = {column: _DESCRIPTIONS.get(column, column) for column in columns}
-        for line, row in rows if traced or not _USED.isdisjoint(metrics.values()) else ():
-            called, values, seconds = row["Name" if traced else "Kernel"], dict[str, float](), math.nan
-            if not _is_kernel(called):
-                continue
-            for column, metric in metrics.items():
-                take(values, metric, row[column], line)
-            if traced and (time := log.number("Duration", line, row["Duration"])) is not None:
-                seconds = time * SECONDS[units["Duration"]]
-            sizes = [[row.get(column, "") for column in three] for three in _SIZES]
-            grid, block = ("x".join(size) if all(size) else "" for size in sizes)
-            name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
-            yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
+    used, metrics = _used(), {column: load_words().nvprof_descriptions.get(column, column) for column in columns}
+    if layout not in _OF_KERNELS or (layout == "launches" and used.isdisjoint(metrics.values())):
+        return []
+    counted = [(column, metric) for column, metric in metrics.items() if metric in used or _may_count(metric)]
+    found: dict[object, Kernel] = {}
+    for line, row in rows:
+        called, timed = row.get("Name") or row.get("Kernel", ""), _TIMED.get(layout)
+        if layout == "summary" and "Type" not in row and _API_CALL.fullmatch(called):
+            why = "rows called like functions of CUDA, which are no kernels, are left out"
+            left_out.setdefault(why, []).append(called)
+            continue
+        if not called or called.startswith("[") or row.get("Type", _ON_GPU) != _ON_GPU:  # copies and fills are in brackets
+            continue
+        calls = row.get("Calls", row.get("Invocations"))
+        launches = log.number("the number of launches", line, calls) if calls is not None else 1.0
+        time = log.number(timed, line, row[timed]) if timed else None
+        if not launches or launches != int(launches) or (layout == "summary" and time is None):
+            raise log.damaged(f"line {line} has no number of launches or no time")
+        device = re.sub(r"\(\d+\)$", "", row.get("Device", "")).rstrip()  # "Tesla V100-SXM2-16GB (0)"
+        sizes = [[row.get(f"{what} {axis}", "") for axis in "XYZ"] for what in ("Grid", "Block")]
+        grid, block = ("x".join(size) if all(size) else "" for size in sizes)
+        seconds = math.nan if timed is None or time is None else time * SECONDS[units[timed]]
+        name = re.sub(r" \[\d+\]$", "", called) if layout == "trace" else called  # older releases number the launches
+        kernel = Kernel(name, seconds, device=device, launches=int(launches), grid=grid, block=block)
+        long = layout == "metrics"  # a row for each metric of a kernel, its mean over the launches
+        kernel = found.setdefault((device, name) if long else line, kernel)
+        for metric, cell in [(row["Metric Name"], row["Avg"])] if long else [(metric, row[one]) for one, metric in counted]:
+            why = ""
+            if metric in used:
+                value = log.number(metric, line, _LEVEL.sub(r"\1", cell))
+                if metric == _TENSOR_LEVEL and value is not None and value not in range(_TENSOR_LEVELS + 1):
+                    raise log.damaged(f"{metric} in line {line}: {cell!r} is no level from 0 to {_TENSOR_LEVELS}")
+                if value is not None:
+                    kernel.totals[metric] = value * kernel.launches
+                else:
+                    why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
+            elif _may_count(metric):
+                why = "metrics that are not used"
+            if why:
+                left_out.setdefault(why, []).append(metric)
+    return found.values()
 
 
-def _level(cell: str) -> float | None:
-    """ "Mid (5)" as 5."""
-    match = _LEVEL.fullmatch(cell.strip())
-    if match and float(match[1]) <= _TENSOR_LEVELS:
-        return float(match[1])
-    if match or split_number(cell):
-        raise ValueError(f"{cell.strip()[:40]!r} is no level from 0 to {_TENSOR_LEVELS:.0f}")
-    return None
-
-
-def _is_kernel(name: str) -> bool:
-    """Copies and fills stand among the kernels, in brackets."""
-    return bool(name) and not name.startswith("[")
-
-
-def _device_name(cell: str) -> str:
-    """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
-    return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
+def _may_count(metric: str) -> bool:
+    """Whether a user may miss it, for it counts operations or bytes."""
+    return metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes")))
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
@@ -252,9 +177,9 @@ def joined(tables: Sequence[PointTable]) -> list[PointTable]:
     Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
     it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
     """
-    given = {table.path: table for table in reversed(tables)}
+    given = {table.path: table for table in tables}
     parts: dict[tuple[str, ...], list[Part]] = {}
-    for run in _runs_of(part for table in reversed(given.values()) for part in table.parts):
+    for run in _runs_of(part for table in tables for part in table.parts):
         parts.setdefault(tuple(dict.fromkeys(part.path for part in run)), []).extend(run)
     result = []
     for paths, several in parts.items():
@@ -269,7 +194,7 @@ def _runs_of(parts: Iterable[Part]) -> list[list[Part]]:
     runs: list[tuple[list[Part], set[str], set[tuple[str, ...]]]] = []
     for part in parts:
         names = {kernel.name for kernel in part.kernels}
-        brings: set[tuple[str, ...]] = {(*kernel[:2], metric) for kernel in part.kernels for metric in kernel.totals}
+        brings: set[tuple[str, ...]] = {(one.device, one.name, metric) for one in part.kernels for metric in one.totals}
         brings |= {("times",)} if part.timed else set()
         found = next((run for run in runs if run[1] & names and not run[2] & brings), None)
         if found is None:
@@ -286,7 +211,7 @@ def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
     for part in sorted(run, key=lambda one: one.timed):  # counts first: they name the device
         launches: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in part.kernels:
-            launches.setdefault(kernel[:2], []).append(kernel)
+            launches.setdefault((kernel.device, kernel.name), []).append(kernel)
         for (device, name), more in launches.items():
             known = found.setdefault(name, {})
             same = [one for one in known if one == device or not one or not device]
@@ -297,7 +222,7 @@ def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
     devices = {device for known in found.values() for device in known if device}
     only = devices.pop() if len(devices) == 1 else ""
     kernels = (kernel for known in found.values() for several in known.values() for kernel in several)
-    return [kernel if kernel.device else kernel._replace(device=only) for kernel in kernels]
+    return [kernel if kernel.device else replace(kernel, device=only) for kernel in kernels]
 
 
 def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -> list[Kernel]:
@@ -316,9 +241,10 @@ def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -
         grid, block = (sizes.pop() if len(sizes) == 1 else "" for sizes in (grids, blocks))
         shares = [one.launches / launches for one in kernels]
         scaled = [({name: value * share for name, value in totals.items()}, seconds * share) for share in shares]
-        more = [more[0]._replace(totals=some, seconds=time, grid=grid, block=block) for some, time in scaled]
+        more = [replace(more[0], totals=some, seconds=time, grid=grid, block=block) for some, time in scaled]
     return [
-        one._replace(
+        replace(
+            one,
             totals={**other.totals, **one.totals},
             seconds=other.seconds if math.isnan(one.seconds) else one.seconds,
             grid=one.grid or other.grid,
@@ -340,7 +266,7 @@ def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTab
         sentences.append(f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well")
     for kernel in counted:
         known = _traffic(kernel)[0]
-        for way in _TRAFFIC:
+        for way in load_words().nvprof_traffic:
             if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
                 missing = " and ".join(name for name in way.needed if name not in kernel.totals)
                 why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
@@ -356,8 +282,10 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
     Its share of fused instructions is alpha of Yang, Kurth, Williams (2019), equation 6: of add, multiply and fused ones.
     """
-    totals, work, shares, used, notes = kernel.totals, {}, {}, [], []
-    for metric, precision in _WORK.items():
+    if not kernel.totals:
+        return replace(kernel, compute_capability=capability_of(kernel.device))
+    words, totals, work, shares, used, notes = load_words(), kernel.totals, {}, {}, [], []
+    for precision, metric in words.nvprof_work.items():
         parts = _PARTS.get(metric, [])
         complete = bool(parts) and all(name in totals for name in parts)
         add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
@@ -368,10 +296,10 @@ def _point(kernel: Kernel) -> ImportedPoint:
             shares[precision] = fma / (add + mul + fma)
     traffic, moved = _traffic(kernel)
     used += moved
-    capability, peak = capability_of(kernel.device), tensor_peak(kernel.device)
-    if lacking := [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]:
+    chip, peak = capability_of(kernel.device), tensor_peak(kernel.device)
+    if lacking := [name for way in words.nvprof_traffic if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
-    if capability == (0, 0) and traffic:
+    if chip == (0, 0) and traffic:
         notes.append("transactions counted as on Volta: the GPU's name does not give its generation")
     if peak is not None and _TENSOR_LEVEL in totals and not math.isnan(kernel.seconds):
         # The estimate of Wang et al. (2020), section III.
@@ -379,17 +307,12 @@ def _point(kernel: Kernel) -> ImportedPoint:
         work[tensor] = totals[_TENSOR_LEVEL] / kernel.launches / _TENSOR_LEVELS * peak * kernel.seconds
         used.append(_TENSOR_LEVEL)
         notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
-    return ImportedPoint(
-        name=kernel.name,
-        seconds=kernel.seconds,
+    return replace(
+        kernel,
         work=work,
         traffic=traffic,
         fma_share=shares,
-        device=kernel.device,
-        compute_capability=capability,
-        launches=kernel.launches,
-        grid=kernel.grid,
-        block=kernel.block,
+        compute_capability=chip,
         columns=", ".join(dict.fromkeys(used)),
         note="; ".join(notes),
     )
@@ -397,32 +320,23 @@ def _point(kernel: Kernel) -> ImportedPoint:
 
 def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
     """Bytes by level, and the metrics used; a level is there where its metrics are complete and its transactions known."""
-    totals, capability = kernel.totals, capability_of(kernel.device)
-    traffic: dict[str, float] = {}
-    used: list[str] = []
-    for way in _TRAFFIC:
-        known = capability == (0, 0) or capability >= way.since
-        if way.level not in traffic and known and all(name in totals for name in way.needed):
-            names = [*way.needed, *(name for name in way.added if name in totals)]
-            traffic[way.level] = way.size * sum(totals[name] for name in names)
-            used += names
-    return traffic, used
+    chip = capability_of(kernel.device)
+    ways = (way for way in load_words().nvprof_traffic if chip == (0, 0) or chip >= way.since)
+    return traffic_of(kernel.totals, ways)
 
 
 @cache
 def capability_of(device: str) -> tuple[int, int]:
     """The compute capability that a GPU's name tells, (0, 0) where it tells none."""
     products = ((product, one.compute_capability) for one in load_spec().architectures for product in one.products)
-    known = ((rf"(?i)\b{re.escape(product)}\b", capability) for product, capability in products)
-    return next((found for pattern, found in (*_OLDER.items(), *known) if re.search(pattern, device)), (0, 0))
+    known = ((rf"(?i)\b{re.escape(product)}\b", chip) for product, chip in products)
+    older = ((pattern, capability(text)) for pattern, text in load_words().nvprof_gpus.items())
+    return next((found for pattern, found in (*older, *known) if re.search(pattern, device)), (0, 0))
 
 
 @cache
 def tensor_peak(device: str) -> float | None:
     """FLOP/s of the tensor cores at boost clock, None for GPUs whose number of SMs and clock are not known here."""
-    board = next((facts for name, facts in _TENSOR_BOARDS.items() if name in device), None)
-    architecture = load_spec().architecture(capability_of(device))
-    if board is None or architecture is None:
-        return None
-    per_cycle = architecture.peak(load_spec().standard_tensor.id, device)
-    return board[0] * board[1] * per_cycle if per_cycle else None
+    board, chip = find_gpu(device), load_spec().architecture(capability_of(device))
+    per_cycle = chip.peak(load_spec().standard_tensor.id, device) if board and chip else None
+    return board.sm_count * board.tensor_clock * per_cycle if board and per_cycle else None

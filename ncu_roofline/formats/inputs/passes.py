@@ -69,12 +69,11 @@ def of_one_run(
         if far := [f"{name} ({percent(one)})" for name, one in apart.items() if one > _FAR]:
             return None, f"{names} count different metrics, but {listed(far)} too differently for passes of one run."
         told = f"{names} are passes of one run: {plural(len(launches[0]), 'launch')}, of which each counts other metrics."
-        timed = [(path, columns[TIME_METRIC]) for path, columns in zip(paths, values, strict=True) if TIME_METRIC in columns]
-        others = [
-            f"; those of {os.path.basename(path)} {text}" for path, times in timed[1:] if (text := _than(timed[0][1], times))
-        ]
-        own = "; rates and shares are those of their own pass" if others else ""
-        told += f" Times are those of {os.path.basename(timed[0][0])}{''.join(others)}{own}." if timed else ""
+        timed = {path: columns[TIME_METRIC] for path, columns in zip(paths, values, strict=True) if TIME_METRIC in columns}
+        if timed:
+            other = _apart(list(timed.values()))
+            others = f", up to {percent(other)} from those of others; rates and shares are of their own pass" if other else ""
+            told += f" Times are those of {os.path.basename(next(iter(timed)))}{others}."
         twice = (f"{name} ({percent(one)} apart in all)" for name, one in apart.items())
         told += f" Of what several count the first stands: {listed(twice)}." if apart else ""
         merged = {name: column for columns in reversed(values) for name, column in columns.items()}
@@ -107,24 +106,15 @@ def _known(value: Value | None) -> bool:
     return value is not None and value == value  # NaN stands for none in tables
 
 
-def _pairs(first: Sequence[Value | None], other: Sequence[Value | None]) -> list[tuple[float, float]]:
-    both = zip(first, other, strict=True)
-    numbers = [(a, b) for a, b in both if isinstance(a, (int, float)) and isinstance(b, (int, float))]
-    return [(a, b) for a, b in numbers if math.isfinite(a) and math.isfinite(b)]
-
-
 def _apart(columns: Sequence[Sequence[Value | None]]) -> float:
     """How far the sums of a metric over the launches are from that of the first file, as a share of the larger, at most."""
-    sums = [(sum(a for a, _ in pairs), sum(b for _, b in pairs)) for pairs in (_pairs(columns[0], one) for one in columns[1:])]
-    return max((abs(a - b) / max(abs(a), abs(b)) for a, b in sums if a != b), default=0.0)
+    apart = 0.0
+    for column in columns[1:]:
+        numbers = [pair for pair in zip(columns[0], column, strict=True) if all(map(_finite, pair))]
+        first, other = (sum(one) for one in zip(*numbers, strict=True)) if numbers else (0, 0)
+        apart = max(apart, abs(first - other) / max(abs(first), abs(other)) if first != other else 0.0)
+    return apart
 
 
-def _than(first: Sequence[Value | None], times: Sequence[Value | None]) -> str:
-    """How the times of a pass differ from those of the first, "" where they don't."""
-    pairs = [(a, b) for a, b in _pairs(first, times) if a > 0 and b > 0]
-    if all(a == b for a, b in pairs):
-        return ""
-    ratio = sum(b for _, b in pairs) / sum(a for a, _ in pairs) - 1
-    most = max(max(a / b, b / a) for a, b in pairs) - 1
-    whole = f"{percent(abs(ratio))} {'longer' if ratio > 0 else 'shorter'}" if ratio else "as long"
-    return f"are {whole} in all" + (f", of one launch up to {percent(most)} apart" if len(pairs) > 1 else "")
+def _finite(value: Value | None) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)

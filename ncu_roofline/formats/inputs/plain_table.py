@@ -1,31 +1,26 @@
 """Plain tables of any tool or paper: one row per platform and run, with units in the names of the columns.
 
-Columns: platform, device, application, kernel, label (or a parameter such as nw), precision, supported, launches; work
-(``flops``, ``gflop``) or performance (``gflop/s``, ``performance_gflops``); ``seconds``, ``time_ms``; traffic per level
-(``bytes_l2``, ``hbm_gb``) or intensity per level (``ai_l2``, ``intensity_dram``); roofs (``peak_gflops``,
-``peak_nofma_gflops``, ``bandwidth_dram_gbs``) or ``attainable_gflops``; ``canonical_flops``; ``fma_share``.
-Without a unit a number is in SI units; a column without a level is of the column ``level``, else of DRAM.
+What columns may be called is in `data/inputs.toml`.  Without a unit a number is in SI units; a column without a level is of the
+column ``level``, else of DRAM.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, cast
 
 from ncu_roofline.base.records import document_of
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.inputs.roof_files import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.formats.inputs.text import Table, damaged, delimiter_of, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, Table, damaged, delimiter_of, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.words import ceiling_of, is_theoretical, level_of, load_words, precision_of, precision_words
 
 FORMAT = "plain-table"
-Key = TypeVar("Key", str, float)
 Supported = Literal["yes", "no", "not run"]
 _LISTS = ("rows", "points", "kernels", "data")  # keys under which a JSON object may hold the list of rows
 _NEXT = "Give a CSV or JSON table with columns such as platform, flops, bytes_dram and seconds."
@@ -33,57 +28,12 @@ _ADD = "Add columns such as flops, seconds and bytes_dram."
 _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _OURS = {"roof_origin", "binding_fraction"}  # columns of the tables of this program: results, whose bandwidth is no roof
 _AGREE = 0.01  # figures printed with three digits agree within this
-
-
-def _by_word(words: dict[Key, str]) -> dict[str, Key]:
-    return {word: key for key, text in words.items() for word in text.split()}
-
-
-# Columns of texts, and of numbers without a unit, by what they may be called.
-_PLAIN = _by_word({
-    "platform": "platform machine system_name",
-    "device": "device gpu chip hardware architecture",
-    "application": "application app code benchmark program",
-    "kernel": "kernel kernel_name function loop region name",
-    "label": "label variant case nw stride step parameter size n",
-    "level": "level memory_level",
-    "precision": "precision data_type",
-    "supported": "supported runs status",
-    "launches": "launches calls invocations",
-    "fma_share": "fma_share alpha",
-    "note": "note notes comment source",
-})  # fmt: skip
 # Labels whose numbers say nothing without their name: they become ``nw=6``.
 _PARAMETERS = ("nw", "stride", "step", "parameter", "size", "n")
-# Words in the names of the other columns, with the kinds of units that go with them.
-_QUANTITIES = _by_word({
-    "work": "work",
-    "performance": "performance perf",
-    "seconds": "time runtime duration walltime elapsed",
-    "traffic": "traffic moved",
-    "intensity": "ai intensity oi",
-    "attainable": "attainable",
-    "peak": "peak ceiling roof",
-    "bandwidth": "bandwidth bw",
-})  # fmt: skip
-_UNITS_OF = {
-    "work": ("flop", ""),
-    **dict.fromkeys(("performance", "attainable", "peak"), ("flops", "flop", "")),
-    "seconds": ("second", ""),
-    "traffic": ("byte", ""),
-    "intensity": ("",),
-    "bandwidth": ("byte/s", "byte", ""),
-}
 _BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}
 _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run", "memory", "of", "measured", "empirical")
 _PREFIX = {letter: 1e3**power for power, letter in enumerate(["", *"kmgtp"])}
 _PREFIX |= {f"{letter}i": 2.0 ** (10 * power) for power, letter in enumerate("kmgt", 1)}
-_TIME = _by_word({
-    1.0: "s sec secs second seconds",
-    1e-3: "ms msec millisecond milliseconds",
-    1e-6: "us usec microsecond microseconds",
-    1e-9: "ns nsec nanosecond nanoseconds",
-})  # fmt: skip
 _UNITS = {
     "flops": r"([kmgtp]?)flops?(?:/s(?:ec|econd)?|ps)",
     "flop": r"([kmgtp]?)flops?",
@@ -94,11 +44,6 @@ _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _AMBIGUOUS = "work or a rate"
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
 _ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
-_SUPPORTED: dict[str, Supported] = {
-    **dict.fromkeys(("", "yes", "y", "true", "1", "ok", "run", "supported"), "yes"),
-    **dict.fromkeys(("no", "n", "false", "0", "unsupported", "fails", "failed"), "no"),
-    **dict.fromkeys(("not run", "not measured", "not-run", "skipped", "n/a"), "not run"),
-}
 
 
 class Header(NamedTuple):
@@ -124,27 +69,28 @@ def header(text: str) -> Header | None:
     lower = _RATIO.sub("", lower.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
     words = re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
     name = " ".join(words)
-    if quantity := _PLAIN.get("_".join(words)):
+    known = load_words()
+    if quantity := known.columns.get("_".join(words)):
         return Header(text, quantity)
     # A column with a word that is none of ours means something else, however it begins.
-    ours = (*_QUANTITIES, *_FILLERS, *CEILINGS, *precision_words())
+    ours = (*known.quantities, *_FILLERS, *known.roofs["ceilings"], *precision_words())
     if "%" in text or not all(word in ours or is_theoretical(word) or level_of(word) or _unit(word) for word in words):
         return None
     units = [unit for word in reversed(words) if (unit := _unit(word))]
     kind, scale = units[0] if units else ("", 1.0)
-    named = next((_QUANTITIES[word] for word in words if word in _QUANTITIES), "")
+    named = next((known.quantities[word] for word in words if word in known.quantities), "")
     named = named or ("intensity" if _RATIO.search(text.lower()) else "")
     if "canonical" in words and kind in ("flop", ""):
         quantity = "canonical"
     elif named:
-        quantity = named if kind in _UNITS_OF[named] else ""
+        quantity = named if kind in known.units[named] else ""
     elif kind == "flop" and scale > 1 and any(word.endswith("flops") for word in words):
         quantity = _AMBIGUOUS
     else:
         quantity = _BY_UNIT.get(kind, "")
     if not quantity:
         return None
-    of_roof = [word for word in words if word not in _QUANTITIES and (_unit(word) or [""])[0] not in ("flop", "flops")]
+    of_roof = [word for word in words if word not in known.quantities and (_unit(word) or [""])[0] not in ("flop", "flops")]
     return Header(
         text,
         quantity,
@@ -158,8 +104,8 @@ def header(text: str) -> Header | None:
 
 def _unit(word: str) -> tuple[str, float] | None:
     """The kind of a unit (flop, flops, byte, byte/s, second) and its size in SI units, None for other words."""
-    if word in _TIME:
-        return "second", _TIME[word]
+    if (time := load_words().times.get(word)) is not None:
+        return "second", SECONDS[time]
     found = ((kind, re.fullmatch(pattern, word)) for kind, pattern in _UNITS.items())
     return next(((kind, _PREFIX[match[1]]) for kind, match in found if match), None)
 
@@ -185,31 +131,21 @@ def _content(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PlainRow:
-    """One row in SI units; NaN and absent keys are what it does not say.
+class PlainRow(ImportedPoint):
+    """One row as a point, perhaps without all that a point needs, and what it says beside; NaN is what it does not say.
 
-    ``work`` and ``performance`` by precision id, ``traffic`` and ``intensity`` by level id; ``canonical`` is the work that the
-    algorithm needs on paper, beside the executed one; ``attainable`` is stated, not computed.
+    ``performance`` is by precision id, ``intensity`` by level id; ``canonical`` is the work that the algorithm needs on paper,
+    beside the executed one; ``attainable`` is stated, not computed; ``fused`` the share of fused instructions of any precision.
     """
 
-    platform: str
-    application: str
-    kernel: str
-    label: str
-    device: str
-    supported: Supported
-    work: Mapping[str, float]
-    performance: Mapping[str, float]
-    seconds: float
-    canonical: float
-    attainable: float
-    fma_share: float
-    launches: int
-    traffic: Mapping[str, float]
-    intensity: Mapping[str, float]
-    roofs: tuple[ImportedRoof, ...]
-    columns: str
-    note: str
+    platform: str = ""
+    application: str = ""
+    supported: Supported = "yes"
+    performance: Mapping[str, float] = field(default_factory=dict)
+    intensity: Mapping[str, float] = field(default_factory=dict)
+    canonical: float = math.nan
+    attainable: float = math.nan
+    fused: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -235,7 +171,6 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_rows(path: str | PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
     table, text = Table(path, _NEXT), text_of(path)
-    rows: list[tuple[str, dict[str, Any]]] = []
     if text.lstrip()[:1] in ("[", "{"):
         try:
             document = document_of(text)
@@ -243,27 +178,20 @@ def read_rows(path: str | PathLike[str]) -> PlainTable:
             raise table.damaged(str(error)) from error
         if isinstance(document, Mapping):
             document = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
-        if not isinstance(document, list):
-            raise table.damaged(f"it is no list of rows, and has none under {', '.join(_LISTS)}")
-        for number, row in enumerate(document, start=1):
-            if not isinstance(row, Mapping):
-                raise table.damaged(f"row {number} is no object")
-            rows.append((f"row {number}", {str(name): value for name, value in row.items()}))
+        if not isinstance(document, list) or not all(isinstance(row, Mapping) for row in document):
+            raise table.damaged(f"it is no list of objects, and has none under {', '.join(_LISTS)}")
+        rows = [(f"row {number}", row) for number, row in enumerate(document, start=1)]
+        names = list(dict.fromkeys(name for row in document for name in row))
     else:
         lines = _content(text)
         start = next(at for at, line in enumerate(lines) if line)
         delimiter = delimiter_of(lines[start])
         names = row_of(lines[start], delimiter)
-        if (repeated := next((name for name, count in Counter(names).items() if count > 1), None)) is not None:
-            raise table.damaged(f"the column {repeated!r} stands there twice", "Give each column a name of its own.")
-        for number, (_, cells) in enumerate(table.rows(lines, start + 1, delimiter), start=1):
-            if len(cells) != len(names):
-                reason = f"row {number} has {len(cells)} cells, and the header {len(names)}"
-                raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
-            rows.append((f"row {number}", dict(zip(names, cells, strict=True))))
+        read = table.rows(lines, start + 1, delimiter, len(names))
+        rows = [(f"line {line}", dict(zip(names, cells, strict=True))) for line, cells in read]
     if not rows:
         raise table.damaged("the table has no rows")
-    return plain_rows(table.path, list(dict.fromkeys(name for _, row in rows for name in row)), rows, table.stem)
+    return plain_rows(table.path, names, rows, table.stem)
 
 
 def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Any]]], stem: str = "") -> PlainTable:
@@ -293,20 +221,19 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
         row = _row(path, place, list(columns.values()), cells, stem)
         result.append(row)
         for precision, work in row.work.items():
-            stated = [(row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time")]
-            stated += [
-                (row.intensity.get(one, math.nan), work / moved, "FLOP/B", "bytes") for one, moved in row.traffic.items()
-            ]
+            stated = [(row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s, and its work and time")]
+            for level, moved in row.traffic.items():
+                stated.append((row.intensity.get(level, math.nan), work / moved, "FLOP/B, and its work and bytes"))
             warnings += [
-                f"{path}: {place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
-                for said, computed, unit, other in stated
+                f"{path}: {place} states {said:.4g} {of} make {computed:.4g}, which counts"
+                for said, computed, of in stated
                 if abs(computed - said) > _AGREE * said
             ]
     return PlainTable(path, tuple(result), tuple(warnings))
 
 
 def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, Any], stem: str) -> PlainRow:
-    texts: dict[str, str] = {}
+    words, texts = load_words(), dict[str, str]()
     labels: list[str] = []
     numbers: list[tuple[Header, float]] = []
     for column in columns:
@@ -315,7 +242,7 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
         if column.quantity == "label":
             name = column.text.strip().lower()
             labels.append(f"{name}={cell}" if cell and name in _PARAMETERS and "=" not in cell else cell)
-        elif column.quantity in _PLAIN.values() and column.quantity not in ("launches", "fma_share"):
+        elif column.quantity in words.columns.values() and column.quantity not in ("launches", "fma_share"):
             texts[column.quantity] = cell
         else:
             try:
@@ -329,54 +256,50 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
                 numbers.append((column, number * column.scale))
     stated = precision_of(texts["precision"].replace(".", " ")) if texts.get("precision") else ANY_PRECISION
     level = level_of(texts.get("level", "")) or load_spec().memory
-    support = texts.get("supported", "").lower()
-    if support not in _SUPPORTED:
-        known = ", ".join(filter(None, _SUPPORTED))
-        raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {known}.")
+    support = texts.get("supported", "").lower() or "yes"
+    if support not in words.supported:
+        raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {', '.join(words.supported)}.")
     first = {column.quantity: number for column, number in reversed(numbers)}
-    by_precision: dict[str, dict[str, float]] = {"work": {}, "performance": {}}
-    by_level: dict[str, dict[str, float]] = {"traffic": {}, "intensity": {}}
+    amounts: dict[str, dict[str, float]] = {quantity: {} for quantity in ("work", "performance", "traffic", "intensity")}
     roofs: dict[str, ImportedRoof] = {}
     # Measured roofs, unless the column says theoretical; the measured one of two counts.
     for column, number in sorted(numbers, key=lambda one: (one[0].theoretical, one[0].quantity == "bandwidth")):
         of = stated if column.precision == ANY_PRECISION else column.precision
-        kind, name = column.quantity, column.of or level
-        if kind in by_precision and number > 0:
-            by_precision[kind][of] = number
-        elif kind in by_level:
-            by_level[kind][name] = number
-        elif kind in ("peak", "bandwidth"):
-            if kind == "peak":
-                name = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
-            kind = "compute" if kind == "peak" else kind
+        name = of if column.quantity in _OF_PRECISION else column.of or level
+        if column.quantity in amounts and number > 0:
+            amounts[column.quantity][name] = number
+        elif column.quantity in ("peak", "bandwidth"):
+            if column.quantity == "peak" and not (of.startswith("tensor") and column.ceiling == "fma"):
+                name = f"{of}.{column.ceiling}"
+            kind = "compute" if column.quantity == "peak" else "bandwidth"
             roofs.setdefault(name, ImportedRoof(name, kind, column.text, number, measured=not column.theoretical))
     device = texts.get("device", "")
     platform = texts.get("platform") or device or stem
     used = ("work", "performance", "seconds", "traffic", "intensity")
     return PlainRow(
-        platform=platform,
-        application=texts.get("application", ""),
-        kernel=texts.get("kernel", ""),
-        label=" ".join(filter(None, labels)),
-        device=device or platform,
-        supported=_SUPPORTED[support],
-        work=by_precision["work"],
-        performance=by_precision["performance"],
-        traffic=by_level["traffic"],
-        intensity=by_level["intensity"],
+        name=texts.get("kernel", ""),
         seconds=first.get("seconds", math.nan),
-        canonical=first.get("canonical", math.nan),
-        attainable=first.get("attainable", math.nan),
-        fma_share=first.get("fma_share", math.nan),
+        work=amounts["work"],
+        traffic=amounts["traffic"],
+        device=device or platform,
         launches=max(1, int(first.get("launches", 1))),
-        roofs=tuple(roofs.values()),
         columns=", ".join(column.text for column, _ in numbers if column.quantity in used),
         note=texts.get("note", ""),
+        label=" ".join(filter(None, labels)),
+        roofs=tuple(roofs.values()),
+        platform=platform,
+        application=texts.get("application", ""),
+        supported=cast(Supported, words.supported[support]),
+        performance=amounts["performance"],
+        intensity=amounts["intensity"],
+        canonical=first.get("canonical", math.nan),
+        attainable=first.get("attainable", math.nan),
+        fused=first.get("fma_share", math.nan),
     )
 
 
 def _point(row: PlainRow, stem: str) -> ImportedPoint | None:
-    """A row as a point of a roofline, None where it has no rate or no traffic."""
+    """A row with all that a point needs, None where it has no rate or no traffic."""
     work, seconds, rates = dict(row.work), row.seconds, False
     if not work and row.performance:
         rates = math.isnan(seconds)
@@ -389,17 +312,6 @@ def _point(row: PlainRow, stem: str) -> ImportedPoint | None:
     traffic.update({} if rates else row.traffic)
     if row.supported != "yes" or not work or not traffic or math.isnan(seconds):
         return None
-    return ImportedPoint(
-        name=row.kernel or row.application or stem,
-        label=row.label,
-        seconds=seconds,
-        work=work,
-        traffic=traffic,
-        fma_share={} if math.isnan(row.fma_share) else dict.fromkeys(work, row.fma_share),
-        device=row.device,
-        launches=row.launches,
-        rates=rates,
-        columns=row.columns,
-        note=row.note,
-        roofs=row.roofs,
-    )
+    shares = {} if math.isnan(row.fused) else dict.fromkeys(work, row.fused)
+    name = row.name or row.application or stem
+    return replace(row, name=name, seconds=seconds, work=work, traffic=traffic, fma_share=shares, rates=rates)

@@ -29,11 +29,6 @@ _NAME, _SMS = f"{DEVICE_PREFIX}display_name", f"{DEVICE_PREFIX}multiprocessor_co
 _TIME, _BYTES = "gpu__time_duration.sum", "dram__bytes.sum"
 
 
-def recognises(head: str) -> bool:
-    """Whether a file begins like one; others have counters further down."""
-    return f'"{RANGE}"' in head
-
-
 def read(path: str | os.PathLike[str]) -> MetricTable:
     """All its kernels, in the order of launches, with the operators around them as ranges where launches and kernels are as
     many.  Raises RooflineError.

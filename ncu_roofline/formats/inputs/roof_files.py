@@ -1,16 +1,4 @@
-"""Files of roofs: NERSC's plot_roofline.py and the Empirical Roofline Toolkit (ERT); how people spell levels, types and roofs.
-
-Data files of NERSC's scripts have a name and values per line:
-
-    memroofs 14336 2996.77 828.758            GB/s
-    mem_roof_names 'L1' 'L2' 'HBM'
-    comproofs 7068.86 3535.79                 GFLOP/s
-    comp_roof_names 'FMA' 'No-FMA'
-    AI_L1 ...  AI_L2 ...  AI_HBM ...          FLOP/byte, or one line AI for the memory level of the only roof
-    FLOPS ...                                 GFLOP/s, whatever the name says; GFLOPS is the same
-    labels 'nw=1''nw=2' ...
-
-Source: Williams, "Roofline on NVIDIA GPUs" (lecture), and the public nersc-roofline repository.
+"""Files of roofs: NERSC's plot_roofline.py (a name and values per line, `data/inputs.toml`), Empirical Roofline Toolkit.
 
 In ERT's roofline.json ``empirical`` holds ``gflops`` and ``gbytes``, each with ``data``: a list of [name, value] in GFLOP/s and
 GB/s.  Version 1 calls its one compute ceiling GFLOPs (its kernels are in double precision), later ones FP64, FP32 and FP16.
@@ -23,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import cache
 from itertools import takewhile
 from os import PathLike
 from typing import Any
@@ -35,30 +22,19 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.inputs.text import Table, countable, text_of
-
-CEILINGS = ("fma", "nofma", "no", "non", "div", "divide")
-"""Words that name a ceiling."""
-_FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}  # levels of other machines
-_TENSOR = ("tensor", "tensorcore", "tc", "tcu")
-_THEORETICAL = ("theoretical", "theo", "theory", "nominal", "datasheet", "spec", "vendor")
-_EMPTY = ("empirical", "measured", "peak", "max", "maximum", "bandwidth", "bw", "ert", "roof", "ceiling", "core", "cores")
-_NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
+from ncu_roofline.formats.inputs.words import (
+    ceiling_of,
+    is_theoretical,
+    level_of,
+    level_words,
+    load_words,
+    precision_of,
+    words_of,
+)
 
 Roofs = tuple[list[ImportedRoof], list[str]]
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
-_KEYS = {
-    **dict.fromkeys(("memroofs", "mem_roofs"), "memroofs"),
-    **dict.fromkeys(("mem_roof_names", "mem_roof_name", "memroof_names"), "mem_roof_names"),
-    **dict.fromkeys(("comproofs", "comp_roofs"), "comproofs"),
-    **dict.fromkeys(("comp_roof_names", "comp_roof_name", "comproof_names"), "comp_roof_names"),
-    **dict.fromkeys(("flops", "gflops", "flop/s", "gflop/s", "flops/s", "gflops/s"), "flops"),
-    **dict.fromkeys(("labels", "label"), "labels"),
-}
 _TEXTS = ("mem_roof_names", "comp_roof_names", "labels")
-_SIGN = re.compile(
-    r"^[ \t]*(?:(?:mem|comp)_?roofs\b[ \t:=]+[-+.\d]|AI(?:_\w+)?[ \t:=]+[-+.\d](?s:.*?)^[ \t]*G?FLOPS[ \t:=]+[-+.\d])",
-    re.IGNORECASE | re.MULTILINE,
-)
 # Quotes as typed, as word processors turn them, as TeX writes them, and none; a comment ends the line.
 _QUOTE = "'`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{SINGLE LOW-9 QUOTATION MARK}"
 _DOUBLE = '"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}'
@@ -66,60 +42,6 @@ _WORD = re.compile(
     rf"[{_DOUBLE}]([^{_DOUBLE}]*)[{_DOUBLE}]|[{_QUOTE}]+([^{_QUOTE}]*)[{_QUOTE}]+|(#.*)|([^\s,{_QUOTE}{_DOUBLE}]+)"
 )
 _FIRST = re.compile(r"([A-Za-z_][\w/]*)\s*[:=]?(.*)")
-
-
-@cache
-def _levels() -> dict[str, str]:
-    return {**_FOREIGN, **{word: level.id for level in load_spec().levels for word in (level.id, *level.aliases)}}
-
-
-@cache
-def precision_words() -> dict[str, str]:
-    """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
-    precisions = load_spec().precisions
-    words = {one.id.partition(".")[2]: "" for one in precisions if one.kind == "tensor" and not one.part_of}
-    return words | {word: one.id for one in precisions if one.aliases for word in (one.id, *one.aliases)}
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a name, in lower case: "Theoretical No-FMA" is theoretical, nofma."""
-    return re.findall(r"[a-z0-9]+", _NO_FMA.sub("nofma", text.lower()))
-
-
-def level_of(text: str) -> str:
-    """The level id that a name stands for ("HBM", "L2 bandwidth"), "" if it names none that is known."""
-    return next((_levels()[word] for word in words_of(text) if word in _levels()), "")
-
-
-def precision_of(text: str) -> str:
-    """The precision id that a name stands for ("DP", "Tensor FP16"), `ANY_PRECISION` if it says none."""
-    words, known = words_of(text), precision_words()
-    if any(word in _TENSOR for word in words):
-        kinds = [known[word] or word for word in words if word in known]
-        families = [word for word in words if word.endswith("mma")]
-        return ".".join(("tensor", *kinds[:1], *families[:1]))
-    return next((known[word] for word in words if known.get(word)), ANY_PRECISION)
-
-
-def is_theoretical(text: str) -> bool:
-    """Whether a roof's name says that it is not measured."""
-    return any(word in _THEORETICAL for word in words_of(text))
-
-
-def ceiling_of(text: str) -> str:
-    """Which ceiling a compute roof's name stands for: fma, nofma, divide, divide_nofma, or its own words; "" for a peak."""
-    said = (*_EMPTY, *_THEORETICAL, *_TENSOR, *precision_words())
-    words = [word for word in words_of(text) if word not in said]
-    if any(word.startswith("div") for word in words):
-        return "divide_nofma" if "nofma" in words else "divide"
-    if set(words) <= {"fma", "vector", "simd", "gflops", "flops", "s"}:
-        return "fma" if "fma" in words else ""
-    return "_".join(words)
-
-
-def recognises(head: str) -> bool:
-    """Whether a file begins like one of the scripts: a line of roofs, or intensities and FLOPS."""
-    return _SIGN.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -181,7 +103,8 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
 
     Raises RooflineError.
     """
-    lines: dict[str, list[Any]] = {key: [] for key in _KEYS.values()}
+    keys = load_words().nersc
+    lines: dict[str, list[Any]] = {key: [] for key in keys.values()}
     seen: set[str] = set()
     warnings = []
     for place, line in enumerate(text_of(table.path).split("\n"), start=1):
@@ -190,7 +113,7 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
             continue
         match = _FIRST.match(text)
         key = match[1].lower() if match else text[:20]
-        name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
+        name = keys.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
         if not name or match is None:
             warnings.append(f"line {place} begins with {key!r}, which has no meaning here, and is left out")
             continue
@@ -228,13 +151,13 @@ def _levels_of(names: Sequence[str]) -> list[str]:
 
     Stacked and plain memory on one machine are two levels, as on Knights Landing: mcdram and dram.
     """
-    stacked = {word for word in _levels() if word.startswith("hbm")}
-    plain = {word for word in _levels() if word.startswith(("ddr", "dram"))}
+    stacked = {word for word in level_words() if word.startswith("hbm")}
+    plain = {word for word in level_words() if word.startswith(("ddr", "dram"))}
     words = [words_of(name) for name in names]
     both = any(stacked & set(one) for one in words) and any(plain & set(one) for one in words)
-    result = []
+    result, roofs = [], load_words().roofs
     for name, one in zip(names, words, strict=True):
-        own = "_".join(word for word in one if word not in (*_EMPTY, *_THEORETICAL))
+        own = "_".join(word for word in one if word not in (*roofs["empty"], *roofs["theoretical"]))
         result.append("mcdram" if both and stacked & set(one) else level_of(name) or own or load_spec().memory)
     return result
 
@@ -277,7 +200,7 @@ def _distinct(roofs: Iterable[ImportedRoof]) -> Roofs:
 
 
 def _ceiling(roof: ImportedRoof, name: str, source: str = "") -> Ceiling:
-    return Ceiling(name, roof.value, "B/s" if roof.kind == "bandwidth" else "FLOP/s", math.nan, "", source=source)
+    return Ceiling(name, roof.value, "B/s" if roof.kind == "bandwidth" else "FLOP/s", source=source)
 
 
 def _double(name: str) -> str:
@@ -285,9 +208,8 @@ def _double(name: str) -> str:
     return f"fp64{name[len(ANY_PRECISION) :]}" if name.startswith(f"{ANY_PRECISION}.") else name
 
 
-def recognises_ert(head: str) -> bool:
-    """Whether a file begins like ERT's roofline.json."""
-    return head.lstrip().startswith("{") and all(f'"{word}"' in head for word in ("empirical", "gflops", "gbytes", "data"))
+def _is_roof(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
 
 
 def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
@@ -297,14 +219,8 @@ def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
         empirical = inside(document_of(text_of(path)), "empirical")
         for kind in ("gbytes", "gflops"):
             data = inside(empirical, kind, "data")
-            if not isinstance(data, list):
-                raise ValueError(f'"empirical"."{kind}"."data" is no list')
-            for at, pair in enumerate(data):
-                good = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
-                if not good:
-                    raise ValueError(
-                        f'"empirical"."{kind}"."data"[{at}] is no pair of name and positive number of G per second'
-                    )
+            if not isinstance(data, list) or not all(map(_is_roof, data)):
+                raise ValueError(f'"empirical"."{kind}"."data" is no list of pairs of name and positive number of G per second')
             named[kind] = [(name, value * 1e9) for name, value in data]
         if not any(named.values()):
             raise ValueError('both "gflops" and "gbytes" are empty')

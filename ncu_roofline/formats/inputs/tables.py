@@ -82,7 +82,6 @@ class ImportedRoof:
     label: str
     value: float
     measured: bool = True
-    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -145,10 +145,10 @@ class Table:
                     raise self.damaged(f"line {number} has {len(cells)} of the {width} columns of its table")
                 yield number, cells
 
-    def number(self, name: str, line: int, text: str, read: Callable[[str], float | None] = plain_number) -> float | None:
+    def number(self, name: str, line: int, text: str) -> float | None:
         """The number of a cell, None for a missing one.  Raises RooflineError for what is none."""
         try:
-            return read(text)
+            return plain_number(text)
         except ValueError as error:
             raise self.damaged(f"{name} in line {line}: {error}") from error
 
@@ -187,7 +187,7 @@ def most_alike(name: str, others: Iterable[str]) -> str | None:
 
 def last_part(path: str) -> str:
     """The name of the file itself; "" of none."""
-    return _parts(path)[-1] if _parts(path) else ""
+    return "".join(_parts(path)[-1:])
 
 
 def _parts(path: str) -> list[str]:

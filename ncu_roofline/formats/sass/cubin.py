@@ -33,7 +33,6 @@ _EXECUTABLE = 4
 _FUNCTION = 2
 _TEXT, _NOTES = ".text.", ".nv.info."
 _ATTRIBUTE = struct.Struct("<BBH")
-_WORD = struct.Struct("<I")
 _WITH_PAYLOAD = 4  # the form of attributes that are followed by as many bytes as they say; others hold their value themselves
 _BRANCH_TARGETS = 0x34
 _MOST = 100  # functions that are followed: more are made to take long
@@ -48,6 +47,7 @@ class Section(NamedTuple):
     name: str
     type: int
     flags: int
+    address: int
     offset: int
     size: int
     link: int
@@ -65,10 +65,10 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """What has to be filled in at ``offset`` of a section: the value of a symbol (its number) plus ``addend``."""
+    """What has to be filled in at ``offset`` of a section: the value of a symbol plus ``addend``."""
 
     offset: int
-    symbol: int
+    symbol: Symbol
     addend: int
 
 
@@ -92,22 +92,17 @@ class Elf:
             raise CodeError(_CUT)
         rows = list(_SECTION.iter_unpack(memoryview(data)[table:end])) if table else []
         start, limit = (rows[names][4], rows[names][4] + rows[names][5]) if rows else (0, 0)
-        self.sections = tuple(
-            Section(texts.at(start + name, limit), type_, flags, offset, size, link, info)
-            for name, type_, flags, _, offset, size, link, info, _, _ in rows
-        )
+        self.sections = tuple(Section(texts.at(start + row[0], limit), *row[1:8]) for row in rows)
         self.numbers = {section.name: number for number, section in reversed(list(enumerate(self.sections)))}
         tables = [section for section in self.sections if section.type == _SYMBOL_TABLE]
         if len(tables) > 1 or any(one.link >= len(rows) for one in tables):
             raise CodeError(_CUT)
-        self.symbols: tuple[Symbol, ...] = ()
-        for one in tables:
-            _check_rows("symbols", one.size // _SYMBOL.size)
-            start, limit = self.sections[one.link].offset, self.sections[one.link].offset + self.sections[one.link].size
-            self.symbols = tuple(
-                Symbol(texts.at(start + name, limit), info & 15, section, value, size)
-                for name, info, _, section, value, size in self._unpacked(one, _SYMBOL)
-            )
+        _check_rows("symbols", sum(one.size // _SYMBOL.size for one in tables))
+        self.symbols = tuple(
+            Symbol(texts.at(names.offset + name, names.offset + names.size), info & 15, section, value, size)
+            for one, names in ((one, self.sections[one.link]) for one in tables)
+            for name, info, _, section, value, size in self._unpacked(one, _SYMBOL)
+        )
         self.relocating: dict[int, list[Section]] = {}
         for section in self.sections:
             if section.type in _RELOCATION:
@@ -135,7 +130,7 @@ class Elf:
             for offset, info, *addend in self._unpacked(section, _RELOCATION[section.type]):
                 if info >> 32 >= len(self.symbols):
                     raise CodeError(_CUT)
-                yield Relocation(offset, info >> 32, addend[0] if addend else 0)
+                yield Relocation(offset, self.symbols[info >> 32], addend[0] if addend else 0)
 
     def _unpacked(self, section: Section, row: struct.Struct) -> Iterator[tuple[Any, ...]]:
         content = self.content(section)
@@ -170,14 +165,16 @@ class Cubin:
 
     ``capability``: the compute capability, None if the file has it in a way that isn't known.  ``functions``: by mangled name;
     of several of one name (each file that was compiled apart may bring one) the later ones are called "name__1" and so on, as
-    by nvdisasm.  ``sections``: the numbers of the functions' sections.
+    by nvdisasm.  ``sections``: the numbers of the functions' sections.  ``kept`` is for what others know of the module.
     """
 
     def __init__(self, data: bytes) -> None:
         self._elf = elf = Elf(data)
         if elf.machine != _GPU:
             raise CodeError("it holds no code of an NVIDIA GPU")
-        self._notes_left = NOTE_BYTES
+        self._notes_left, self.levels_left = NOTE_BYTES, INLINED_LEVELS
+        self.kept: dict[Any, Any] = {}
+        self._bodies: dict[str, Body] = {}
         # By the flags, two digits: in the lowest byte up to CUDA 12, since then (ABI version 8) in the next.
         shift = {(0x33, 7): 0, (0x41, 8): 8}.get(elf.abi)
         capability = elf.flags >> shift & 0xFF if shift is not None else 0
@@ -217,12 +214,17 @@ class Cubin:
                         raise CodeError(_OUTSIDE)
                     inside.append((self._offset(symbol), symbol.size, symbol.name))
             for each in elf.relocations(number):
-                symbol = elf.symbols[each.symbol]
-                if symbol.type == _FUNCTION and symbol.section != number:
-                    calls.add((each.offset // SIZE * SIZE, called.get(symbol.section, symbol.name)))
+                if each.symbol.type == _FUNCTION and each.symbol.section != number:
+                    calls.add((each.offset // SIZE * SIZE, called.get(each.symbol.section, each.symbol.name)))
             code = bytes(content[: len(content) // SIZE * SIZE])
             functions[name] = Function(name, code, self.capability, tuple(sorted(inside)), tuple(sorted(calls)))
         self.functions: Mapping[str, Function] = MappingProxyType(functions)
+
+    def body(self, name: str) -> Body:
+        """A function by its name, decoded once.  Raises KeyError for one that isn't among the functions."""
+        if name not in self._bodies:
+            self._bodies[name] = Body(self, self.functions[name])
+        return self._bodies[name]
 
     def _notes_of(self, number: int) -> str:
         """The name of the section with what the compiler notes on the function of this one."""
@@ -243,8 +245,7 @@ class Cubin:
         for each in self._first_addresses.get(number, ()):
             if each.offset < end:  # so that no byte is run twice
                 raise CodeError("its line table is damaged")
-            symbol = self._elf.symbols[each.symbol]
-            rows, end = self._line_table.rows(each.offset, size, base, self._offset(symbol) + each.addend)
+            rows, end = self._line_table.rows(each.offset, size, base, self._offset(each.symbol) + each.addend)
             pieces.append(rows)
         return Lines(pieces)
 
@@ -270,7 +271,7 @@ class Cubin:
         number = self._elf.numbers.get(".debug_line")
         if number is not None:
             for each in sorted(self._elf.relocations(number), key=lambda each: each.offset):
-                found.setdefault(self._elf.symbols[each.symbol].section, []).append(each)
+                found.setdefault(each.symbol.section, []).append(each)
             if not found and self._elf.sections[number].size:
                 raise CodeError("its line table doesn't say which functions the lines belong to")
         return found
@@ -290,15 +291,12 @@ def jump_tables(notes: bytes) -> dict[int, tuple[int, ...]]:
             continue
         payload = notes[place : place + size]
         place += size
-        words = [word for (word,) in _WORD.iter_unpack(payload[: len(payload) // _WORD.size * _WORD.size])]
-        at = 0
-        while attribute == _BRANCH_TARGETS and at + 3 <= len(words):  # offset of the jump, zero, number of targets, targets
-            jump, _, count = words[at : at + 3]
-            at += 3
-            if count > len(words) - at:
-                break
-            tables[jump] = tuple(words[at : at + count])
-            at += count
+        count = len(payload) // 4 if attribute == _BRANCH_TARGETS else 0
+        words, at = struct.unpack_from(f"<{count}I", payload), 0
+        # The offset of the jump, zero, the number of targets, targets.
+        while at + 3 <= count and (end := at + 3 + words[at + 2]) <= count:
+            tables[words[at]] = tuple(words[at + 3 : end])
+            at = end
     return tables
 
 
@@ -339,7 +337,7 @@ class Reach:
 class Body:
     """A function of a module, decoded once; what of it can't be read is empty, and said in ``notes`` once it was asked for."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Cubin, function: Function) -> None:
         self._module, self.function = module, function
         self.name = function.name  # mangled
         self.notes: list[str] = []
@@ -353,7 +351,7 @@ class Body:
     def lines(self) -> Lines:
         """Its line table."""
         try:
-            return self._module.cubin.lines(self.name)
+            return self._module.lines(self.name)
         except CodeError as error:
             self.notes.append(f"the line table can't be read: {error}")
             return Lines()
@@ -361,41 +359,27 @@ class Body:
     @cached_property
     def places(self) -> Sequence[tuple[Place, ...]]:
         """Of each instruction the source lines, innermost first, () without."""
-        self._module.levels_left -= sum(self.lines.levels(one.offset) for one in self.instructions)
-        if self._module.levels_left < 0:
-            what = f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code"
-            self.notes.append(f"the line table can't be read: {what}")
-            return [()] * len(self.instructions)
-        return [self.lines.at(one.offset) for one in self.instructions]
+        places: list[tuple[Place, ...]] = []
+        for one in self.instructions:
+            places.append(self.lines.at(one.offset))
+            self._module.levels_left -= len(places[-1])
+            if self._module.levels_left < 0:
+                what = f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code"
+                self.notes.append(f"the line table can't be read: {what}")
+                return [()] * len(self.instructions)
+        return places
 
     @cached_property
     def flow(self) -> Flow:
         """Its blocks and loops."""
         try:
-            return control_flow(self.instructions, self._module.cubin.jump_tables(self.name))
+            return control_flow(self.instructions, self._module.jump_tables(self.name))
         except CodeError as error:
             self.notes.append(f"its loops are unknown: {error}")
             count = len(self.instructions)
             blocks = (Block(0, SIZE * count, ()),) if count else ()
-            return Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
+            return Flow(blocks, (), [0] * count, [-1] * count, unresolved=())
 
 
-class Module:
-    """A cubin and its functions by mangled name.  ``kept`` is for what others know of them.  Raises CodeError as `Cubin`."""
-
-    def __init__(self, data: bytes) -> None:
-        self.cubin = Cubin(data)
-        self.functions = self.cubin.functions
-        self.levels_left = INLINED_LEVELS
-        self.kept: dict[Any, Any] = {}
-        self._bodies: dict[str, Body] = {}
-
-    def body(self, name: str) -> Body:
-        """A function by its name.  Raises KeyError for one that isn't among the functions."""
-        if name not in self._bodies:
-            self._bodies[name] = Body(self, self.functions[name])
-        return self._bodies[name]
-
-
-module_of = lru_cache(maxsize=4)(Module)
+module_of = lru_cache(maxsize=4)(Cubin)
 """The module of these bytes; launches of one module mostly follow each other, and large ones have a hundred million."""

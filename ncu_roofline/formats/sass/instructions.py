@@ -1,17 +1,17 @@
 """Instructions from their bytes: names, the modifiers that decide work and bytes, where control goes; basic blocks and loops.
 
-Loops are natural ones, from the dominators of a function's control-flow graph.
+Loops are natural ones: cycles that are entered at their headers only.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ncu_roofline.chips.fields import Capability
-from ncu_roofline.chips.sass import Encoding, load_sass
+from ncu_roofline.chips.sass import Encoding, encodings
 from ncu_roofline.formats.sass import CodeError
 
 SIZE = 16
@@ -34,6 +34,7 @@ FLOWS = {
 }
 """What changes where control goes next, by name: see `Instruction.flow`."""
 _DEEPEST = 64  # loops around a block; of code that was written by people a few, of hostile code as many as there are blocks
+_PATIENCE = 16  # times that each block is looked at: loops take two, cycles with several entries as many as there are cycles
 
 
 class Instruction(NamedTuple):
@@ -60,19 +61,26 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
 
     Any bytes can be decoded; what does not fill an instruction at the end is no instruction.
     """
-    encodings = load_sass().encodings(capability)
-    wanted = [
-        names is None or one is None or not one.name or one.name in names or one.name in FLOWS for one in encodings.by_number
-    ]
-    opcode_of = _opcodes(encodings.by_number)
-    sign = 1 << len(encodings.target) >> 1
+    by_number, masks, places = encodings(capability)
+    left_out = set[int]()
+    if names is not None:
+        left_out |= {
+            number for number, one in by_number.items() if one.name not in FLOWS and one.name and one.name not in names
+        }
+    seen: dict[int, tuple[str, str, str]] = {}
+    sign = 1 << len(places) >> 1
     whole = len(code) - len(code) % SIZE
     found = []
     for index, (low, high) in enumerate(struct.iter_unpack("<QQ", memoryview(code)[:whole])):
         number = low & _NUMBER
-        if not wanted[number]:
+        if number in left_out:
             continue
-        name, opcode, flow = opcode_of(low, high)
+        bits = (low | high << 64) & masks.get(number, 0) | number
+        if bits not in seen:
+            opcode = _opcode(by_number.get(number), bits)
+            name = opcode.partition(".")[0]
+            seen[bits] = name, opcode, FLOWS.get(name, "")
+        name, opcode, flow = seen[bits]
         guarded = low >> 12 & 15 != _UNGUARDED
         target = None
         if flow:
@@ -80,7 +88,7 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
             guarded = guarded or high >> 23 & 15 != _UNGUARDED or (number == _BRANCH and low >> 32 & 3 != 0)
             # A call may add a register to its distance (forms of operands 1, and bit 91).
             if number == _BRANCH or (number == _RELATIVE_CALL and low >> 9 & 7 == 4 and not high >> 27 & 1):
-                distance = 4 * ((_value(low | high << 64, encodings.target) ^ sign) - sign)
+                distance = 4 * ((_value(low | high << 64, places) ^ sign) - sign)
                 target = (index + 1) * SIZE + distance
         inside = target is not None and 0 <= target < whole and target % SIZE == 0
         constant = name == FUSED_HALVES and low >> 9 & 7 == _IMMEDIATE_ADDED and low >> 24 & 0xFF == high & 0xFF == _ZERO
@@ -88,27 +96,14 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
     return tuple(found)
 
 
-def _opcodes(by_number: tuple[Encoding | None, ...]) -> Callable[[int, int], tuple[str, str, str]]:
-    """Name, opcode and flow of an instruction's two halves."""
-    masks = [one.mask if one else 0 for one in by_number]
-    seen: dict[int, tuple[str, str, str]] = {}
-
-    def opcode_of(low: int, high: int) -> tuple[str, str, str]:
-        number = low & _NUMBER
-        bits = (low | high << 64) & masks[number] | number
-        if bits not in seen:
-            encoding, opcode = by_number[number], ""
-            fields = [field.words[_value(bits, field.bits)] for field in encoding.fields] if encoding else [None]
-            if encoding and None not in fields:
-                words = [word for word in (encoding.name, *fields) if word]
-                also = (one.word for one in encoding.aliases if any(bits & mask == value for mask, value in one.cases))
-                opcode = ".".join((*words[:1], *also, *words[1:])) if words else ""
-            opcode = opcode or _UNKNOWN.format(number)  # a value of its fields is none that is known
-            name = opcode.partition(".")[0]
-            seen[bits] = name, opcode, FLOWS.get(name, "")
-        return seen[bits]
-
-    return opcode_of
+def _opcode(encoding: Encoding | None, bits: int) -> str:
+    """The opcode that these bits of an instruction stand for."""
+    fields = [field.words[_value(bits, field.bits)] for field in encoding.fields] if encoding else [None]
+    words = [word for word in (encoding.name, *fields) if word] if encoding and None not in fields else []
+    if encoding is None or not words:  # a value of its fields may be none that is known
+        return _UNKNOWN.format(bits & _NUMBER)
+    also = (one.word for one in encoding.aliases if any(bits & mask == value for mask, value in one.cases))
+    return ".".join((*words[:1], *also, *words[1:]))
 
 
 def _value(bits: int, places: Sequence[int]) -> int:
@@ -126,13 +121,11 @@ class Block(NamedTuple):
 class Loop(NamedTuple):
     """A natural loop.
 
-    ``header``: offset of the block that every round begins with.  ``latches``: offsets of the jumps (or last instructions) that
-    go back to it.  ``blocks``: indices of its blocks, with those of loops inside.  ``parent``: index of the loop around it.
-    ``depth``: 1 for outermost loops.
+    ``header``: offset of the block that every round begins with.  ``blocks``: indices of its blocks, with those of loops
+    inside.  ``parent``: index of the loop around it.  ``depth``: 1 for outermost loops.
     """
 
     header: int
-    latches: tuple[int, ...]
     blocks: frozenset[int]
     parent: int | None
     depth: int
@@ -141,17 +134,15 @@ class Loop(NamedTuple):
 class Flow(NamedTuple):
     """The control flow of a function.
 
-    ``loops``: outer before inner ones, else by their headers.  ``block_of`` and ``loop_of``: indices per instruction, of the
-    innermost loop, -1 in none.  ``irreducible``: there are also cycles with several entries, which are no loops here.
-    ``unresolved``: offsets of jumps whose targets are not known; what they lead to counts as entered from outside, which may
-    hide loops.
+    ``loops``: outer before inner ones, else by their headers; cycles with several entries are none.  ``block_of`` and
+    ``loop_of``: indices per instruction, of the innermost loop, -1 in none.  ``unresolved``: offsets of jumps whose targets are
+    not known; what they lead to counts as entered from outside, which may hide loops.
     """
 
     blocks: tuple[Block, ...]
     loops: tuple[Loop, ...]
     block_of: list[int]
     loop_of: list[int]
-    irreducible: bool
     unresolved: tuple[int, ...]
 
 
@@ -180,46 +171,32 @@ def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Seque
         # An endless jump to itself only fills up the end of the code.
         after += targets[end - 1] if goes_on or targets[end - 1] != [end - 1] else []
         blocks.append(Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in after))))
-    loops, irreducible = _loops(blocks)
+    loops = _loops(blocks)
     innermost = [-1] * len(blocks)
     for index, loop in enumerate(loops):  # inner ones come later
         for block in loop.blocks:
             innermost[block] = index
     unresolved = tuple(each.offset for each in instructions if each.flow == "indirect" and not tables.get(each.offset))
-    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
+    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], unresolved)
 
 
-def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
-    """The natural loops, and whether there are cycles that are none."""
+def _loops(blocks: Sequence[Block]) -> tuple[Loop, ...]:
+    """The natural loops.
+
+    After Tarjan's test of reducibility: what goes back up the tree of a depth-first search closes a loop where nothing that
+    leads to it, without passing the header, lies outside of the tree below the header.  Inner loops are found first, and are
+    one node of outer ones.
+    """
     graph = [block.successors for block in blocks]
-    root, entries = len(graph), list[int]()  # entered from outside: the first, and the first of what none of these leads to
-    reached = [False] * root
-    for entry in range(root):
-        if not reached[entry]:
-            entries.append(entry)
-            stack = [entry]
-            while stack:
-                node = stack.pop()
-                if not reached[node]:
-                    reached[node] = True
-                    stack += graph[node]
-    graph.append(tuple(entries))
-    order, tree = depth_first(graph, root)
-    searched, dominated = _spans(tree, order), _spans(immediate_dominators(graph, root), order)
+    order, last = depth_first(graph)
+    first = {node: number for number, node in enumerate(order)}
     latches: dict[int, list[int]] = {}
     before: list[list[int]] = [[] for _ in graph]
-    irreducible = False
     for node in order:
         for after in graph[node]:
             before[after].append(node)
-            first, last = searched
-            if first[after] <= first[node] <= last[after]:  # goes back up the tree of the search
-                first, last = dominated
-                if first[after] <= first[node] <= last[after]:
-                    latches.setdefault(after, []).append(node)
-                else:
-                    irreducible = True
-    headers = [node for node in order if node in latches]  # those of outer loops before those of inner ones
+            if first[after] <= first[node] <= last[after]:
+                latches.setdefault(after, []).append(node)
     outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
 
     def find(node: int) -> int:
@@ -230,126 +207,72 @@ def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
             outermost[node], node = top, outermost[node]
         return top
 
-    bodies: dict[int, list[int]] = {}
-    for header in reversed(headers):
-        found = bodies[header] = []
-        stack = list(map(find, latches[header]))
-        while stack:
-            node = stack.pop()
-            if node != header and outermost[node] != header:
-                outermost[node] = header
-                found.append(node)
+    members, parents, heights = dict[int, set[int]](), dict[int, int](), dict[int, int]()
+    left = _PATIENCE * (len(graph) + sum(map(len, graph)))
+    for header in sorted(latches, key=first.__getitem__, reverse=True):
+        body, closed = set[int](), False
+        for latch in latches[header]:
+            found, stack = set[int](), [find(latch)]
+            while stack:
+                node = stack.pop()
+                if node == header or node in body or node in found:
+                    continue
+                if not first[header] < first[node] <= last[header]:  # entered beside the header
+                    break
+                found.add(node)
                 stack += map(find, before[node])
-    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
+                left -= 1 + len(before[node])
+                if left < 0:
+                    raise CodeError("its cycles have more entries than people write")
+            else:
+                body |= found
+                closed = True
+        if closed:
+            inner = body & members.keys()
+            heights[header] = 1 + max((heights[node] for node in inner), default=0)
+            if heights[header] > _DEEPEST:
+                raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
+            members[header] = {header}.union(body, *(members[node] for node in inner))
+            parents |= dict.fromkeys(inner, header)
+            for node in body:
+                outermost[node] = header
     depths: dict[int, int] = {}
-    for header in headers:
+    for header in sorted(members, key=first.__getitem__):  # outer loops before inner ones
         depths[header] = depths[parents[header]] + 1 if header in parents else 1
-        if depths[header] > _DEEPEST:
-            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
-    members = {header: {header, *body} for header, body in bodies.items()}
-    for header in reversed(headers):
-        if header in parents:
-            members[parents[header]] |= members[header]
-    ordered = sorted(headers, key=lambda header: (depths[header], header))
+    ordered = sorted(depths, key=lambda header: (depths[header], header))
     place = {header: index for index, header in enumerate(ordered)}
-    loops = tuple(
+    return tuple(
         Loop(
             header=blocks[header].start,
-            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
             blocks=frozenset(members[header]),
             parent=place[parents[header]] if header in parents else None,
             depth=depths[header],
         )
         for header in ordered
     )
-    return loops, irreducible
 
 
-def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Of each node of a tree, numbered so that what is below a node follows it: its number and the last one below it.
+def depth_first(successors: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """All nodes in the order in which a depth-first search meets them, and of each node its place or the last one below it.
 
-    ``order``: parents before their children.
-    """
-    size = [1] * len(parents)
-    for node in reversed(order):
-        if parents[node] >= 0:
-            size[parents[node]] += size[node]
-    first = [0] * len(parents)
-    free = [1] * len(parents)
-    for node in order:
-        above = parents[node]
-        if above >= 0:
-            first[node] = free[above]
-            free[above] += size[node]
-            free[node] = first[node] + 1
-    return first, [number + below - 1 for number, below in zip(first, size, strict=True)]
-
-
-def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int]]:
-    """The nodes that can be reached from ``root``, in the order in which a depth-first search meets them.
-
-    Also the parent of each node in the tree of the search; -1 of the root and of what can't be reached.
+    It begins at the first node, and again at the first of what it did not reach: where code is entered from outside.
     """
     parents = [-1] * len(successors)
     order: list[int] = []
     seen = [False] * len(successors)
-    stack = [(root, -1)]
-    while stack:
-        node, parent = stack.pop()
-        if seen[node]:
-            continue
-        seen[node] = True
-        parents[node] = parent
-        order.append(node)
-        stack.extend((after, node) for after in reversed(successors[node]) if not seen[after])
-    return order, parents
-
-
-def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> list[int]:
-    """The immediate dominator of each node; -1 of the root and of what can't be reached from it.
-
-    By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
-    """
-    order, parents = depth_first(successors, root)
-    # Nodes are numbered as the search meets them: 0 is the root.
-    number = dict(zip(order, range(len(order)), strict=True))
-    before: list[list[int]] = [[] for _ in order]
-    for node in order:
-        for after in successors[node]:
-            before[number[after]].append(number[node])
-    parent = [number.get(parents[node], -1) for node in order]
-    semi, label = list(range(len(order))), list(range(len(order)))
-    ancestor = [-1] * len(order)  # in the part of the tree that was looked at; paths are shortened as they are asked for
-
-    def lowest(node: int) -> int:
-        """The node with the lowest semidominator on the path from ``node`` up to its root, which is left out."""
-        if ancestor[node] < 0:
-            return node
-        path, one = [], node
-        while ancestor[ancestor[one]] >= 0:
-            path.append(one)
-            one = ancestor[one]
-        for one in reversed(path):
-            above = ancestor[one]
-            if semi[label[above]] < semi[label[one]]:
-                label[one] = label[above]
-            ancestor[one] = ancestor[above]
-        return label[node]
-
-    dominators = [0] * len(order)
-    bucket: list[list[int]] = [[] for _ in order]
-    for node in range(len(order) - 1, 0, -1):
-        for one in before[node]:
-            semi[node] = min(semi[node], semi[lowest(one)])
-        bucket[semi[node]].append(node)
-        above = ancestor[node] = parent[node]
-        for one in bucket[above]:
-            least = lowest(one)
-            dominators[one] = least if semi[least] < above else above
-        bucket[above] = []
-    found = [-1] * len(successors)
-    for node in range(1, len(order)):
-        if dominators[node] != semi[node]:
-            dominators[node] = dominators[dominators[node]]
-        found[order[node]] = order[dominators[node]]
-    return found
+    for root in range(len(successors)):
+        stack = [(root, -1)]
+        while stack:
+            node, parent = stack.pop()
+            if seen[node]:
+                continue
+            seen[node] = True
+            parents[node] = parent
+            order.append(node)
+            stack.extend((after, node) for after in reversed(successors[node]) if not seen[after])
+    last = [0] * len(successors)
+    for place, node in reversed(list(enumerate(order))):
+        last[node] = max(last[node], place)
+        if parents[node] >= 0:
+            last[parents[node]] = max(last[parents[node]], last[node])
+    return order, last

@@ -9,11 +9,14 @@ header says) and makes objects of every step, so the few steps are done here, of
 from __future__ import annotations
 
 import bisect
+import re
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import length_hint
 from typing import NamedTuple
 
 from ncu_roofline.chips.sass import LINE_BYTES
@@ -22,7 +25,8 @@ from ncu_roofline.formats.sass import CodeError
 _CUT = "its line table is cut off"
 _DAMAGED = "its line table is damaged"
 _DEEPEST = 256  # inlined functions: deeper is made to take long
-_LONGEST = 10  # bytes of a number, which has 64 bits
+_LONGEST = 70  # bits of a number, which has 64: seven per byte
+_FILE = re.compile(rb"([^\0]+)\0([\x80-\xff]*[\0-\x7f])(?:[\x80-\xff]*[\0-\x7f]){2}")  # its folder's number, time, size
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADVANCE, _FIXED_ADVANCE = 1, 2, 3, 4, 8, 9
 _END_SEQUENCE, _SET_ADDRESS, _INLINED = 1, 2, 0x90
 # Of the standard opcodes that don't matter: columns, statements, prologues, ISA.
@@ -129,11 +133,13 @@ class LineTable:
         if index not in self._units:
             self._units[index] = self._read_unit(self._starts[index], self._ends[index])
         unit = self._units[index]
-        begin = place = place - 3  # 0 (extended), length, opcode
-        if begin < unit.start or data[begin : begin + 3] != bytes((0, 9, _SET_ADDRESS)):
+        begin = place - 3  # 0 (extended), length, opcode
+        if begin < unit.start or data[begin:place] != bytes((0, 9, _SET_ADDRESS)):
             raise CodeError(_DAMAGED)
         rows, most, first_special = Rows(unit.files, self._names), begin + self._left, len(unit.operands) + 1
         address, file, line, inlined_at, function = 0, 1, 1, 0, 0
+        end = min(unit.end, most)
+        steps = iter(memoryview(data)[begin:end])
 
         def offset() -> int:
             found = address - base if base and address >= base else address + addend
@@ -141,103 +147,89 @@ class LineTable:
                 raise CodeError("its line table has lines outside the function's code")
             return found
 
-        while place < min(unit.end, most):
-            opcode = data[place]
-            place += 1
-            if opcode >= first_special:
-                steps, lines = divmod(opcode - first_special, unit.line_range)
-                address += steps * unit.step
-                line += unit.line_base + lines
-                rows.add(offset(), file, line, inlined_at, function)
-            elif not opcode:
-                length, place = _unsigned(data, place, unit.end)
-                if not 0 < length <= unit.end - place:
-                    raise CodeError(_CUT)
-                kind, start, place = data[place], place + 1, place + length
-                if kind == _END_SEQUENCE:
-                    rows.end = offset()
-                    if rows.offsets and rows.end < rows.offsets[-1]:
-                        raise CodeError(_DAMAGED)
-                    self._left -= place - begin
-                    return rows, place
-                if kind == _SET_ADDRESS:
-                    address = int.from_bytes(data[start:place], "little")
-                elif kind == _INLINED:
-                    inlined_at, start = _unsigned(data, start, place)
-                    function, _ = _unsigned(data, start, place)
-            elif opcode == _COPY:
-                rows.add(offset(), file, line, inlined_at, function)
-            elif opcode == _ADVANCE_PC:
-                number, place = _unsigned(data, place, unit.end)
-                address += number * unit.step
-            elif opcode == _ADVANCE_LINE:
-                number, after = _unsigned(data, place, unit.end)
-                bits = 7 * (after - place)  # signed
-                line += number - (1 << bits) if number >> bits - 1 else number
-                place = after
-            elif opcode == _SET_FILE:
-                file, place = _unsigned(data, place, unit.end)
-            elif opcode == _CONSTANT_ADVANCE:
-                address += (255 - first_special) // unit.line_range * unit.step
-            elif opcode == _FIXED_ADVANCE:
-                if unit.end - place < 2:
-                    raise CodeError(_CUT)
-                address += int.from_bytes(data[place : place + 2], "little")
-                place += 2
-            else:
-                for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
-                    _, place = _unsigned(data, place, unit.end)
+        with suppress(StopIteration):  # of a number that is cut off
+            for opcode in steps:
+                if opcode >= first_special:
+                    more, lines = divmod(opcode - first_special, unit.line_range)
+                    address += more * unit.step
+                    line += unit.line_base + lines
+                    rows.add(offset(), file, line, inlined_at, function)
+                elif not opcode:
+                    length = min(_number(steps), len(data))
+                    kind, *operands = islice(steps, length) if length else (0,)
+                    if len(operands) != length - 1:
+                        break
+                    if kind == _END_SEQUENCE:
+                        rows.end = offset()
+                        if rows.offsets and rows.end < rows.offsets[-1]:
+                            raise CodeError(_DAMAGED)
+                        behind = end - length_hint(steps)
+                        self._left -= behind - begin
+                        return rows, behind
+                    if kind == _SET_ADDRESS:
+                        address = int.from_bytes(operands, "little")
+                    elif kind == _INLINED:
+                        numbers = iter(operands)
+                        inlined_at, function = _number(numbers), _number(numbers)
+                elif opcode == _COPY:
+                    rows.add(offset(), file, line, inlined_at, function)
+                elif opcode == _ADVANCE_PC:
+                    address += _number(steps) * unit.step
+                elif opcode == _ADVANCE_LINE:
+                    line += _number(steps, signed=True)
+                elif opcode == _SET_FILE:
+                    file = _number(steps)
+                elif opcode == _CONSTANT_ADVANCE:
+                    address += (255 - first_special) // unit.line_range * unit.step
+                elif opcode == _FIXED_ADVANCE:
+                    address += int.from_bytes(islice(steps, 2), "little")
+                else:
+                    for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
+                        _number(steps)
         raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
 
     def _read_unit(self, begin: int, end: int) -> _Unit:
+        data = self._data
         try:
-            version, length, step = struct.unpack_from("<HIB", self._data, begin + 4)
+            version, length, step = struct.unpack_from("<HIB", data, begin + 4)
             if version not in (2, 3, 4):
                 raise CodeError(f"its line table has version {version}")
             place = begin + 11 + (version == 4)  # which has the most operations of an instruction: 1
-            line_base, line_range, opcode_base = struct.unpack_from("<xbBB", self._data, place)
+            line_base, line_range, opcode_base = struct.unpack_from("<xbBB", data, place)
             place += 4
         except struct.error:
             raise CodeError(_CUT) from None
         start, names = begin + 10 + length, place + opcode_base - 1
-        if not line_range or not opcode_base or not names < start <= end or (version == 4 and self._data[begin + 11] != 1):
+        if not line_range or not opcode_base or not names < start <= end or (version == 4 and data[begin + 11] != 1):
             raise CodeError(_DAMAGED)
         # The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name.
-        folders, files = [""], list[str]()
-        name, after = self._text(names, start)
-        while name:
-            folders.append(name)
-            name, after = self._text(after, start)
-        name, after = self._text(after, start)
-        while name:
-            folder, after = _unsigned(self._data, after, start)
-            for _ in range(2):  # time, size
-                _, after = _unsigned(self._data, after, start)
-            if folder >= len(folders):
+        stop = data.find(b"\0\0", names, start) + 1 if data[names] else names
+        if not stop:
+            raise CodeError(_CUT)
+        folders, files, after = [b"", *data[names:stop].split(b"\0")], list[str](), stop + 1
+        while match := _FILE.match(data, after, start):
+            name, folder, after = match[1], _number(iter(match[2])), match.end()
+            if folder >= len(folders) - 1:  # behind the last there is nothing
                 raise CodeError(_DAMAGED)
-            path = name if not folder or name.startswith("/") else f"{folders[folder]}/{name}"
+            path = name if not folder or name.startswith(b"/") else folders[folder] + b"/" + name
             self._budget -= len(path)
             if self._budget < 0:
                 raise CodeError("the paths in its line table are longer than the file")
-            files.append(path)
-            name, after = self._text(after, start)
-        return _Unit(start, end, step, line_base, line_range, self._data[place:names], tuple(files))
-
-    def _text(self, place: int, end: int) -> tuple[str, int]:
-        stop = self._data.find(b"\0", place, end)
-        if stop < 0:
+            files.append(path.decode("utf-8", "replace"))
+        if after >= start or data[after]:
             raise CodeError(_CUT)
-        return self._data[place:stop].decode("utf-8", "replace"), stop + 1
+        return _Unit(start, end, step, line_base, line_range, data[place:names], tuple(files))
 
 
-def _unsigned(data: bytes, place: int, end: int) -> tuple[int, int]:
-    """A number of seven bits per byte, and where it ends."""
+def _number(steps: Iterator[int], *, signed: bool = False) -> int:
+    """The next number, of seven bits per byte.  Raises StopIteration where it is cut off."""
     number = 0
-    for index in range(place, min(end, place + _LONGEST)):
-        number |= (data[index] & 0x7F) << 7 * (index - place)
-        if data[index] < 0x80:
-            return number, index + 1
-    raise CodeError(_CUT if end - place < _LONGEST else _DAMAGED)
+    for shift in range(0, _LONGEST, 7):
+        byte = next(steps)
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number - (1 << shift + 7) if signed and byte & 0x40 else number
+    raise CodeError(_DAMAGED)
 
 
 class Place(NamedTuple):
@@ -273,11 +265,6 @@ class Lines:
         if found not in self._known:
             self._known[found] = tuple(self._places(*found))
         return self._known[found]
-
-    def levels(self, offset: int) -> int:
-        """How many lines `at` gives, or more."""
-        found = self._row(offset)
-        return 0 if found is None else self._pieces[found[0]].depths[found[1]] + 1
 
     def first(self, offset: int) -> Place | None:
         """The line that Nsight Compute tells its rules, None if the table has none.

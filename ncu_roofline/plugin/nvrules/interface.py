@@ -21,7 +21,7 @@ from typing import Any
 from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, Value
 from ncu_roofline.formats.report.reader import SEVERITIES, SPEEDUP_TYPES
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.cubin import Body, Module, module_of
+from ncu_roofline.formats.sass.cubin import Body, Cubin, module_of
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.plausible import PlausibleMetrics
 
@@ -209,7 +209,7 @@ class IAction:
         return (bodies[place], offset) if place >= 0 and offset < len(bodies[place].function.code) else (None, 0)
 
     @cached_property
-    def _code(self) -> tuple[Module | None, list[int], list[Body]]:
+    def _code(self) -> tuple[Cubin | None, list[int], list[Body]]:
         """The functions of the kernel's module by address; none where the report has no code, or none that can be read."""
         code = self._kernel.code
         try:
