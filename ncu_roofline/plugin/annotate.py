@@ -148,12 +148,12 @@ def _without_annotation(path: PathName) -> RawFile:
     try:
         if not is_annotated(raw):
             return raw
-        former = framing.copied(path, stripped(raw), "copied without its annotation to")
+        former = framing.copied(path, stripped(raw))
     except BaseException:
         raw.close()
         raise
     raw.close()
-    return RawFile(os.fspath(path), former, raw.unpacked)
+    return RawFile(path, former, unpacked=raw.unpacked)
 
 
 class Adviser:
@@ -535,7 +535,7 @@ class _Layout:
 
     def tables(self, number: int) -> bytes:
         """The tables of names under this field number, of all blocks together."""
-        headers = (self.raw.data[block.start + 4 : block.payload] for block in self.blocks)
+        headers = (self.raw[block.start + 4 : block.payload] for block in self.blocks)
         return b"".join(header[one.content : one.end] for header in headers for one in split(header) if one.number == number)
 
     def written(
@@ -544,12 +544,12 @@ class _Layout:
         """The bytes of the report with each result ``changed``, given its kind, place and bytes, other numbers for fields of
         headers, and a table of ``names`` in the first block with any."""
         if self.blocks:
-            yield self.raw.data[: self.blocks[0].start]
+            yield self.raw[: self.blocks[0].start]
         for block in self.blocks:
-            kinds = {offset: framing.KINDS[kind] for kind, offset, _ in block.results()}
-            records = [(kinds.get(offset), offset, self.raw.data[offset : offset + length]) for offset, length in block.records]
+            kinds = {offset: kind for kind, offset, _ in block.results()}
+            records = [(kinds.get(offset), offset, self.raw[offset : offset + length]) for offset, length in block.records]
             payload = b"".join(framing.frame(changed(kind, offset, data) if kind else data) for kind, offset, data in records)
-            header = self.raw.data[block.start + 4 : block.payload]
+            header = self.raw[block.start + 4 : block.payload]
             if len(payload) != block.header.payload_size:
                 start, _, end = _last(header, _PAYLOAD_SIZE)
                 header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
@@ -579,7 +579,7 @@ def _renumbered(raw: RawFile, offset: int, record: bytes, number_of: Callable[[F
 
 
 def _numbers(kind: Kind) -> dict[str, int]:
-    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+    return {field.name: field.number for field in message(kind.view("Result")).DESCRIPTOR.fields}
 
 
 def _identifier(data: bytes) -> bytes:
@@ -643,7 +643,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
             goes = one.wire_type == BYTES and one.number in replaced and _identifier(content) in replaced[one.number]
             return one.number + _REPLACED if goes else one.number
 
-        result = message(kind.result_message)()
+        result = message(kind.view("Result"))()
         for name, value in addition.metrics:
             metric = result.metrics.add(name_id=ids[name])
             if isinstance(value, str):

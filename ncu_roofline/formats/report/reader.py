@@ -7,29 +7,25 @@ from __future__ import annotations
 import functools
 import operator
 import os
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from pathlib import PurePath
 from types import TracebackType
 from typing import Any, overload
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean, plural, printable, shorten
+from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.formats.report.framing import KINDS, RawFile, cannot_read, message, open_raw, scan, text
+from ncu_roofline.formats.report.framing import RawFile, cannot_read, message, open_raw, scan, text
 from ncu_roofline.formats.report.metrics import (
     Code,
-    CodeIndex,
     Instances,
     Layout,
     Metrics,
+    Modules,
     Place,
     Source,
     Value,
     decode_column,
-    decode_counts,
     plain_value,
 )
 from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
@@ -51,8 +47,6 @@ SEVERITIES = ("default", "low", "high")
 Dim3 = tuple[int, int, int]
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
-_MOST_LAUNCHES = 20
-_NAME_LENGTH = 100
 _SHOWN = 12  # kernels at a prompt
 # Bytes of a record that says next to nothing (the shortest of 1,643 real ones has 16 kB), and so many in one report: every
 # kernel takes memory and a row, whatever it says.
@@ -150,26 +144,27 @@ def _read_rule(result: Any) -> RuleResult:
     """A RuleResult message as a value; tables and charts in its body are left out."""
     messages = []
     for item in result.body.items:
+        if not item.HasField("message"):
+            continue
         said, speedup = item.message, item.speedup
-        estimated = item.HasField("speedup") and speedup.HasField("value")
-        focus = [
+        estimated = speedup.HasField("value")
+        focus = (
             FocusMetric(
                 text(one.name), one.value if one.HasField("value") else None, _word(SEVERITIES, one.severity), text(one.info)
             )
             for one in item.focus
-        ]
-        if item.HasField("message"):
-            messages.append(
-                RuleMessage(
-                    type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
-                    text=text(said.text),
-                    title=text(said.title),
-                    id=said.id if said.HasField("id") else None,
-                    speedup=speedup.value if estimated else None,
-                    speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
-                    focus=tuple(focus),
-                )
+        )
+        messages.append(
+            RuleMessage(
+                type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
+                text=text(said.text),
+                title=text(said.title),
+                id=said.id if said.HasField("id") else None,
+                speedup=speedup.value if estimated else None,
+                speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
+                focus=tuple(focus),
             )
+        )
     return RuleResult(text(result.identifier), text(result.name), text(result.section), tuple(messages))
 
 
@@ -262,7 +257,7 @@ class Kernel:
     @functools.cached_property
     def metrics(self) -> Metrics:
         """Metrics by full name."""
-        return Metrics(self._source.raw, self._source.record(self._place))
+        return self._source.metrics(self._place)
 
     @property
     def device(self) -> Device | None:
@@ -272,12 +267,12 @@ class Kernel:
     @property
     def sections(self) -> tuple[bytes, ...]:
         """The sections it was collected with, as serialized ProfilerSection messages; not kept, so that memory stays small."""
-        return tuple(self._parse(self._place.kind.body_message).sections)
+        return tuple(self._parse("Body").sections)
 
     @property
     def rule_results(self) -> tuple[RuleResult, ...]:
         """What the rules of ncu said about it."""
-        rules = getattr(self._parse(self._place.kind.body_message), "rules", ())
+        rules = getattr(self._parse("Body"), "rules", ())
         return tuple(_read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
 
     @property
@@ -287,7 +282,7 @@ class Kernel:
         Read when asked for; kept is the one that was asked for last in the report.
         """
         module = self.module
-        return self._source.code.find(self.process, module) if module is not None else None
+        return self._source.modules.find(self.process, module) if module is not None else None
 
     @property
     def module(self) -> int | None:
@@ -297,7 +292,7 @@ class Kernel:
         """
         if self.kind != "kernel":
             return None  # only these refer to one
-        source = self._parse("KernelSource").source
+        source = self._parse("Head").source
         return int(source.reference) if source.HasField("reference") else None
 
     def base_address(self) -> int | None:
@@ -317,14 +312,14 @@ class Kernel:
         addresses = named & listed if listed else named
         return addresses.pop() if len(addresses) == 1 else None
 
-    def _parse(self, message: str) -> Any:
-        return self._source.raw.parse(message, self._place.offset, self._place.length)
+    def _parse(self, view: str) -> Any:
+        return self._source.raw.parse(self._place.kind.view(view), self._place.offset, self._place.length)
 
 
 def _read_launch(raw: RawFile, place: Place) -> Launch:
     """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
     kind = place.kind.name
-    head = raw.parse(place.kind.head_message, place.offset, place.length)
+    head = raw.parse(place.kind.view("Head"), place.offset, place.length)
     function, demangled, mangled, display = (getattr(head, name, b"") for name in _NAMED)
     longest = max(map(len, (function, demangled, mangled, display)))
     if longest > _LONGEST_NAME:
@@ -390,10 +385,8 @@ def device_of(metrics: Mapping[str, Value]) -> Device | None:
 class _Kernels(Sequence[Kernel]):
     """Made when looked at and not kept: a report of 10,000 kernels costs the memory of one."""
 
-    def __init__(self, source: Source, places: Sequence[Place], start: int = 0, step: int = 1) -> None:
-        self._source = source
-        self._places = places
-        self._indices = range(start, start + step * len(places), step)
+    def __init__(self, source: Source, places: Sequence[Place], indices: Sequence[int]) -> None:
+        self._source, self._places, self._indices = source, places, indices
 
     @overload
     def __getitem__(self, index: int) -> Kernel: ...
@@ -403,12 +396,12 @@ class _Kernels(Sequence[Kernel]):
 
     def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
         if isinstance(index, slice):
-            indices = self._indices[index]
-            return _Kernels(self._source, self._places[index], indices.start, indices.step)
-        return Kernel(self._source, self._places[index], self._indices[index])
+            return _Kernels(self._source, self._places, self._indices[index])
+        own = self._indices[index]
+        return Kernel(self._source, self._places[own], own)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     def __repr__(self) -> str:
         more = [f"  ... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
@@ -425,7 +418,7 @@ class Report:
         self._raw = raw
         self._places: list[Place] = []
         processes: dict[bytes, Process] = {}
-        with_code = array("Q")
+        modules: list[tuple[Process, Sequence[tuple[int, int]]]] = []
         names: list[bytes] = []
         sessions: list[bytes] = []
         short = 0
@@ -436,20 +429,20 @@ class Report:
             if named not in processes:
                 processes[named] = read_process(raw.decode("Process", named, block.start))
             if block.counts[0]:
-                with_code.append(block.start)
+                modules.append((processes[named], block.records[: block.counts[0]]))
             for kind, offset, length in block.results():
                 short += length <= _SHORT
                 if short > _MOST_SHORT:
                     few = f"no more than {_SHORT:,} bytes, real ones 16,000 or more: it is damaged or made up"
                     raise cannot_read(raw.path, f"over {_MOST_SHORT:,} of its records of kernels have {few}", "Profile again.")
-                self._places.append(Place(KINDS[kind], offset, length, processes[named]))
+                self._places.append(Place(kind, offset, length, processes[named]))
         session = raw.decode("Session", b"".join(sessions), 0)  # of all blocks: protobuf merges joined messages
         self.session: Session = read_session(session, next((one for data, one in processes.items() if data), Process()))
         self._session_devices = tuple(map(_session_device, session.devices))
         strings = [data.decode("utf-8", "replace") for data in names]
         self._names = frozenset(strings)
-        self._source = Source(raw, strings, CodeIndex(raw, with_code, processes))
-        self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places)
+        self._source = Source(raw, strings, Modules(raw, modules))
+        self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places, range(len(self._places)))
         self._layouts: list[Layout | None] = [None] * len(self._places)
 
     @property
@@ -487,7 +480,7 @@ class Report:
 
     def names(self, launch: int) -> tuple[str, ...]:
         """`Metrics.names` of a kernel; at no cost if its `columns` were read.  Raises RooflineError for damaged bytes."""
-        layout = self._layouts[launch] or self._source.record(self._places[launch]).layout
+        layout = self._layouts[launch] or self._source.metrics(self._places[launch]).layout
         return tuple(layout.index)
 
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
@@ -514,19 +507,19 @@ class Report:
     def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
         groups: dict[Layout, tuple[list[str], Callable[[Any], Any], list[int], list[Any]]] = {}
         for row in rows:
-            record = self._source.record(self._places[row])
-            self._layouts[row] = record.layout
-            index = record.layout.index
-            if record.layout not in groups:
+            metrics = self._source.metrics(self._places[row])
+            layout = self._layouts[row] = metrics.layout
+            index = layout.index
+            if layout not in groups:
                 names = [name for name in result if name in index]
                 places = [index[name] for name in [*names, *names[:1]]]  # two at least, so that what is picked is a tuple
-                groups[record.layout] = names, operator.itemgetter(*places) if places else tuple, [], []
-            _, pick, of, items = groups[record.layout]
+                groups[layout] = names, operator.itemgetter(*places) if places else tuple, [], []
+            _, pick, of, items = groups[layout]
             of.append(row)
-            items.append(pick(record.items))
+            items.append(pick(metrics.serialized))
             for name, column in instances.items():
                 if name in index:
-                    column[row] = decode_counts(self._raw, record, name)
+                    column[row] = metrics.instances(name)
         offset = self._places[rows.start].offset
         for names, _, of, items in groups.values():
             for name, serialized in zip(names, zip(*items, strict=True), strict=False):
@@ -547,17 +540,6 @@ class Report:
         kernels = repr(self.kernels).partition("\n")
         said = ", ".join([kernels[0].strip("<>"), *about])
         return f"<Report {clean(os.path.basename(self.path))}: {said}>{kernels[1]}{kernels[2]}"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: a table of the first launches; nothing of the report reaches it unescaped."""
-        devices = ", ".join(device.name for device in self.devices) or "no GPU named"
-        release = f"Nsight Compute {self.ncu_version}" if self.ncu_version else "Nsight Compute of unknown release"
-        heading = escape(printable(f"{PurePath(self.path).name}: {plural(len(self), 'launch')}, {devices}, {release}"))
-        rows = "".join(map(_row, self.kernels[:_MOST_LAUNCHES]))
-        more = len(self) - _MOST_LAUNCHES
-        rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
-        header = "".join(f"<th>{name}</th>" for name in ("launch", "kernel", "grid", "block", "time"))
-        return f"<p>{heading}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{rest}"
 
     def close(self) -> None:
         """Give the file back."""
@@ -594,12 +576,3 @@ def read_report(path: str | os.PathLike[str]) -> Report:
     except BaseException:
         raw.close()
         raise
-
-
-def _row(kernel: Kernel) -> str:
-    nanoseconds = kernel.metrics.get(TIME_METRIC)
-    seconds = nanoseconds * 1e-9 if isinstance(nanoseconds, (int, float)) else float("nan")
-    name = kernel.name if len(kernel.name) <= _NAME_LENGTH else f"{kernel.name[: _NAME_LENGTH - 3]}..."
-    sizes = ["x".join(map(str, size)) if size else "" for size in (kernel.launch.grid, kernel.launch.block)]
-    cells = [str(kernel.index), name, *sizes, format_value(seconds, "second")]
-    return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"

@@ -143,7 +143,7 @@ def _result(kernel: KernelData, ids: dict[str, int], module: int | None) -> byte
     kind = _KINDS.get(kernel.kind)
     if kind is None:
         raise ValueError(f"{kernel.kind!r} is not a kind of result: {', '.join(_KINDS)}")
-    result = message(kind.result_message)(thread_id=_THREAD, api_call_id=0, context=kernel.context)
+    result = message(kind.view("Result"))(thread_id=_THREAD, api_call_id=0, context=kernel.context)
     if kernel.kind == "kernel":  # ncu wants all of these
         function = kernel.function_name or kernel.name.partition("(")[0]
         result.mangled, result.function = (kernel.mangled_name or function).encode(), function.encode()
