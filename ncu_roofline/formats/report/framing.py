@@ -328,9 +328,9 @@ _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 @functools.cache
 def messages() -> dict[str, Any]:
     """The classes of all messages by name."""
-    from ncu_roofline.formats.wire import build_messages
+    from ncu_roofline.formats.wire import build_messages, read_schema
 
-    return build_messages("ncu_roofline.formats.report", _TABLE.read_text("utf-8"))
+    return build_messages("ncu_roofline.formats.report", read_schema(_TABLE.read_text("utf-8")))
 
 
 @functools.cache
