@@ -31,9 +31,8 @@ Value = float | int | str
 Instances = list[tuple[Value | None, Value | None]]
 ByAddress = tuple["array[int]", "array[float]"]
 
-_LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
 _SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
-_NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
+_FIELDS = ("double", "uint64", "float", "uint32", "text")  # of a Value, the most frequent first
 
 
 @dataclass(frozen=True)
@@ -164,44 +163,13 @@ class Layout:
         return tuple(sorted(self.index))
 
 
-class Source:
-    """What all results of one report need to be decoded; layouts by their list of name ids, each worked out once."""
-
-    def __init__(self, raw: RawFile, strings: Sequence[str], modules: Modules) -> None:
-        self.raw, self.modules = raw, modules
-        self._strings = strings
-        self._known: dict[tuple[int, ...], Layout] = {}
-
-    def metrics(self, place: Place) -> Metrics:
-        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
-        raw, kind, offset = self.raw, place.kind, place.offset
-        data = raw[offset : offset + place.length]
-        # A slice is made at twice the speed of iteration.
-        ids = tuple(raw.decode(kind.view("NameIds"), data, offset).metrics.ids[:])
-        items = raw.decode(kind.view("Metrics"), data, offset).metrics
-        if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
-            named = [raw.decode("MetricScalar", item, offset) for item in items]
-            if not all(metric.HasField("name_id") for metric in named):
-                raise raw.damaged(offset, "a metric has no name")
-            ids = tuple([metric.name_id for metric in named])
-        layout = self._known.get(ids)
-        if layout is None:
-            beyond = next((name_id for name_id in ids if name_id >= len(self._strings)), None)
-            if beyond is not None:
-                raise raw.damaged(offset, f"a metric has name {beyond} of a table of {len(self._strings)} names")
-            if len(self._known) >= _LAYOUTS_KEPT:
-                self._known.clear()
-            layout = self._known[ids] = Layout({self._strings[name_id]: position for position, name_id in enumerate(ids)})
-        return Metrics(raw, layout, items, offset)
-
-
 def plain_value(value: Any) -> Value | None:
     """The scalar in a Value message, or None if there is none of a known type."""
-    for name in _NUMERIC_FIELDS:
-        if value.HasField(name):
-            number: float | int = getattr(value, name)
-            return number
-    return value.text.decode("utf-8", "replace") if value.HasField("text") else None
+    for kind in _FIELDS:
+        if value.HasField(kind):
+            found: Value = value.text.decode("utf-8", "replace") if kind == "text" else getattr(value, kind)
+            return found
+    return None
 
 
 def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Value | None]:
@@ -214,11 +182,12 @@ def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Val
 
 def _uniform(values: Any, count: int) -> list[Any] | None:
     """What is in merged Value messages if each of so many has a value, all of one type; else None."""
-    found = [(kind, column) for kind in (*_NUMERIC_FIELDS, "text") if len(column := getattr(values, kind))]
-    if len(found) != 1 or len(found[0][1]) != count:
-        return None
-    kind, column = found[0]
-    return [data.decode("utf-8", "replace") for data in column] if kind == "text" else list(column[:])
+    for kind in _FIELDS:
+        if column := getattr(values, kind):
+            if len(column) != count:
+                break
+            return [data.decode("utf-8", "replace") for data in column] if kind == "text" else list(column[:])
+    return None
 
 
 class Metrics(Mapping[str, Value]):
@@ -283,10 +252,12 @@ class Metrics(Mapping[str, Value]):
 
     def _sides(self, name: str) -> tuple[list[Any], list[Any]]:
         """Correlation ids and values of all instances: at once where either are of one type, as in every release."""
-        merged, count = self._parsed("MetricInstances", name).instances, self.instance_count(name)
-        sides = [_uniform(side, count) for side in (merged.correlation, merged.value)]
-        if sides[0] and sides[1]:
-            return sides[0], sides[1]
+        if not (count := self.instance_count(name)):
+            return [], []
+        merged = self._parsed("MetricInstances", name).instances
+        ids, values = _uniform(merged.correlation, count), _uniform(merged.value, count)
+        if ids and values:
+            return ids, values
         found = self._parsed("MetricResult", name).instances
         return [plain_value(one.correlation) for one in found], [plain_value(one.value) for one in found]
 

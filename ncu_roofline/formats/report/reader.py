@@ -23,7 +23,6 @@ from ncu_roofline.formats.report.metrics import (
     Metrics,
     Modules,
     Place,
-    Source,
     Value,
     decode_column,
     plain_value,
@@ -45,6 +44,7 @@ _UNDERSTOOD = {"optimization": "warning"}
 SPEEDUP_TYPES = ("unknown", "local", "global")
 SEVERITIES = ("default", "low", "high")
 Dim3 = tuple[int, int, int]
+_LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
 _SHOWN = 12  # kernels at a prompt
@@ -211,11 +211,11 @@ class Kernel:
     Every property raises RooflineError for damaged bytes, and ValueError once the report is closed.
     """
 
-    def __init__(self, source: Source, place: Place, index: int) -> None:
+    def __init__(self, report: Report, place: Place, index: int) -> None:
         self.index = index
         self.kind = place.kind.name
         self.process = place.process
-        self._source = source
+        self._report = report
         self._place = place
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ class Kernel:
     @functools.cached_property
     def launch(self) -> Launch:
         """Names, grid, block, stream, NVTX ranges."""
-        return _read_launch(self._source.raw, self._place)
+        return _read_launch(self._report._raw, self._place)
 
     @property
     def function_name(self) -> str:
@@ -257,7 +257,7 @@ class Kernel:
     @functools.cached_property
     def metrics(self) -> Metrics:
         """Metrics by full name."""
-        return self._source.metrics(self._place)
+        return self._report._metrics_at(self._place)
 
     @property
     def device(self) -> Device | None:
@@ -273,7 +273,7 @@ class Kernel:
     def rule_results(self) -> tuple[RuleResult, ...]:
         """What the rules of ncu said about it."""
         rules = getattr(self._parse("Body"), "rules", ())
-        return tuple(_read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
+        return tuple(_read_rule(self._report._raw.decode("RuleResult", data, self._place.offset)) for data in rules)
 
     @property
     def code(self) -> Code | None:
@@ -282,7 +282,7 @@ class Kernel:
         Read when asked for; kept is the one that was asked for last in the report.
         """
         module = self.module
-        return self._source.modules.find(self.process, module) if module is not None else None
+        return self._report._modules.find(self.process, module) if module is not None else None
 
     @property
     def module(self) -> int | None:
@@ -313,7 +313,7 @@ class Kernel:
         return addresses.pop() if len(addresses) == 1 else None
 
     def _parse(self, view: str) -> Any:
-        return self._source.raw.parse(self._place.kind.view(view), self._place.offset, self._place.length)
+        return self._report._raw.parse(self._place.kind.view(view), self._place.offset, self._place.length)
 
 
 def _read_launch(raw: RawFile, place: Place) -> Launch:
@@ -385,8 +385,8 @@ def device_of(metrics: Mapping[str, Value]) -> Device | None:
 class _Kernels(Sequence[Kernel]):
     """Made when looked at and not kept: a report of 10,000 kernels costs the memory of one."""
 
-    def __init__(self, source: Source, places: Sequence[Place], indices: Sequence[int]) -> None:
-        self._source, self._places, self._indices = source, places, indices
+    def __init__(self, report: Report, indices: Sequence[int]) -> None:
+        self._report, self._indices = report, indices
 
     @overload
     def __getitem__(self, index: int) -> Kernel: ...
@@ -396,9 +396,9 @@ class _Kernels(Sequence[Kernel]):
 
     def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
         if isinstance(index, slice):
-            return _Kernels(self._source, self._places, self._indices[index])
+            return _Kernels(self._report, self._indices[index])
         own = self._indices[index]
-        return Kernel(self._source, self._places[own], own)
+        return Kernel(self._report, self._report._places[own], own)
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -439,11 +439,38 @@ class Report:
         session = raw.decode("Session", b"".join(sessions), 0)  # of all blocks: protobuf merges joined messages
         self.session: Session = read_session(session, next((one for data, one in processes.items() if data), Process()))
         self._session_devices = tuple(map(_session_device, session.devices))
-        strings = [data.decode("utf-8", "replace") for data in names]
-        self._names = frozenset(strings)
-        self._source = Source(raw, strings, Modules(raw, modules))
-        self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places, range(len(self._places)))
+        self._strings = [data.decode("utf-8", "replace") for data in names]
+        self._modules = Modules(raw, modules)
+        self._names = frozenset(self._strings)
+        self._known: dict[tuple[int, ...], Layout] = {}  # by their name ids, each worked out once
         self._layouts: list[Layout | None] = [None] * len(self._places)
+
+    def _metrics_at(self, place: Place) -> Metrics:
+        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
+        raw, kind, offset = self._raw, place.kind, place.offset
+        data = raw[offset : offset + place.length]
+        # A slice is made at twice the speed of iteration.
+        ids = tuple(raw.decode(kind.view("NameIds"), data, offset).metrics.ids[:])
+        items = raw.decode(kind.view("Metrics"), data, offset).metrics
+        if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
+            named = [raw.decode("MetricScalar", item, offset) for item in items]
+            if not all(metric.HasField("name_id") for metric in named):
+                raise raw.damaged(offset, "a metric has no name")
+            ids = tuple([metric.name_id for metric in named])
+        layout = self._known.get(ids)
+        if layout is None:
+            beyond = next((name_id for name_id in ids if name_id >= len(self._strings)), None)
+            if beyond is not None:
+                raise raw.damaged(offset, f"a metric has name {beyond} of a table of {len(self._strings)} names")
+            if len(self._known) >= _LAYOUTS_KEPT:
+                self._known.clear()
+            layout = self._known[ids] = Layout({self._strings[name_id]: position for position, name_id in enumerate(ids)})
+        return Metrics(raw, layout, items, offset)
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """Its results in the order in which they were profiled."""
+        return _Kernels(self, range(len(self._places)))
 
     @property
     def ncu_version(self) -> str:
@@ -480,7 +507,7 @@ class Report:
 
     def names(self, launch: int) -> tuple[str, ...]:
         """`Metrics.names` of a kernel; at no cost if its `columns` were read.  Raises RooflineError for damaged bytes."""
-        layout = self._layouts[launch] or self._source.metrics(self._places[launch]).layout
+        layout = self._layouts[launch] or self._metrics_at(self._places[launch]).layout
         return tuple(layout.index)
 
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
@@ -507,7 +534,7 @@ class Report:
     def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
         groups: dict[Layout, tuple[list[str], Callable[[Any], Any], list[int], list[Any]]] = {}
         for row in rows:
-            metrics = self._source.metrics(self._places[row])
+            metrics = self._metrics_at(self._places[row])
             layout = self._layouts[row] = metrics.layout
             index = layout.index
             if layout not in groups:
