@@ -38,6 +38,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value, framing
 from ncu_roofline.formats.report.framing import Kind, RawFile, message
 from ncu_roofline.formats.report.reader import encode_rule
+from ncu_roofline.formats.report.writer import set_value
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
 from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
@@ -148,7 +149,7 @@ def _without_annotation(path: PathName) -> RawFile:
     try:
         if not is_annotated(raw):
             return raw
-        former = framing.copied(path, stripped(raw))
+        former = framing.copied(stripped(raw))
     except BaseException:
         raw.close()
         raise
@@ -645,13 +646,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
 
         result = message(kind.view("Result"))()
         for name, value in addition.metrics:
-            metric = result.metrics.add(name_id=ids[name])
-            if isinstance(value, str):
-                metric.value.text = value.encode()
-            elif isinstance(value, int):
-                metric.value.uint64 = value
-            else:
-                metric.value.double = value
+            set_value(result.metrics.add(name_id=ids[name]).value, value)
         result.sections.extend(addition.sections)
         if "rules" in numbers:  # else the format has no place for them in results of this kind
             result.rules.extend(map(encode_rule, addition.rules))

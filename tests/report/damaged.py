@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_roofline.formats.report.framing import MAGIC, file_start, frame, message
 from tests.report.factory import block, blocks_of
-from tests.report.frames import SKIPPABLE, by_hand, packed
+from tests.report.frames import by_hand, packed
 
 GB = 10**9
 Damage = Callable[[bytes], bytes]
@@ -102,7 +102,6 @@ DAMAGED: dict[str, Damage] = {
     "zstd and empty frames": lambda data: packed(data) + packed(b"") * 300_000,
     "zstd and garbage": lambda data: packed(data) + b"garbage",
     "zstd and a zero": lambda data: packed(data) + b"\0",
-    "zstd behind a skippable frame": lambda data: SKIPPABLE + packed(data),
     "zstd cut off": lambda data: packed(data)[:-10],
     "zstd with a wrong checksum": lambda data: packed(data, checksum=True)[:-1] + b"\0",
     "zstd that says too little": lambda data: by_hand(data, 0, size=10),

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import REPORT_SUFFIXES, open_file
+from ncu_roofline.base.files import REPORT_SUFFIXES, TEMPORARY, open_file, room
 from ncu_roofline.base.texts import nearest
 
 AnyPath = str | os.PathLike[str]
@@ -69,7 +69,6 @@ _SIGNATURES = (
     (b"\x7fELF", "it is an executable", PASS_REPORT),
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
 )
-_SKIPPABLE = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
 _LOOKED_AT = 2_000  # files of a folder, for one that is like a misspelt name
 _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 # Tags with which a block header can begin: its fields 1 to 10, each with its wire type.
@@ -161,19 +160,14 @@ def _state(file: BinaryIO) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def copied(path: AnyPath, chunks: Iterable[bytes]) -> BinaryIO:
-    """The ``chunks`` in a nameless temporary file.  Raises RooflineError, which calls the file ``path``."""
-    try:
-        with ExitStack() as stack:
-            target = stack.enter_context(tempfile.TemporaryFile(prefix="ncu-roofline-"))
-            target.writelines(chunks)
-            target.flush()
-            stack.pop_all()  # stays open
-            return target
-    except OSError as error:
-        reason = f"it can't be copied to a temporary file ({error.strerror or error})"
-        next_step = "Set TMPDIR to a folder with space that you may write to."
-        raise cannot_read(path, reason, next_step) from error
+def copied(chunks: Iterable[bytes]) -> BinaryIO:
+    """The ``chunks`` in a nameless temporary file.  Raises RooflineError where there is no room for it."""
+    with room(), ExitStack() as stack:
+        target = stack.enter_context(tempfile.TemporaryFile(prefix=TEMPORARY))
+        target.writelines(chunks)
+        target.flush()
+        stack.pop_all()  # stays open
+        return target
 
 
 def bounded(path: AnyPath, head: bytes, file: BinaryIO) -> Iterator[bytes]:
@@ -276,9 +270,6 @@ def not_a_report(path: AnyPath, head: bytes, size: int, *, piped: bool = False) 
         return cannot_read(path, "the file is empty", "Profile again: ncu writes the report when the application ends.")
     if MAGIC.startswith(head[: len(MAGIC)]):
         return cannot_read(path, f"it is cut off after {size} bytes, before anything that was profiled", FETCH_AGAIN)
-    if head[1:4] == _SKIPPABLE:
-        reason = "it begins with a skippable zstd frame, which ncu does not write"
-        return cannot_read(path, reason, "Unpack it with `zstd -d` and pass the .ncu-rep file inside.")
     for signature, reason, next_step in _SIGNATURES:
         if head.startswith(signature):
             return cannot_read(path, reason, next_step)
@@ -378,11 +369,11 @@ def open_raw(path: AnyPath) -> RawFile:
             if not ordinary:  # it may have no end, so only what begins as a report is read on
                 if not packed and not head.startswith(MAGIC):
                     raise not_a_report(path, head, len(head), piped=True)
-                file = copied(path, bounded(path, head, file))
+                file = copied(bounded(path, head, file))
             if packed and status.st_size > MOST_BYTES:  # a frame without end need not hold a byte
                 raise _too_long(path)
             if packed:
-                file = copied(path, _inside(path, done.enter_context(file)))
+                file = copied(_inside(path, done.enter_context(file)))
             elif ordinary:
                 done.pop_all()  # stays open
             return RawFile(path, file, unpacked=packed)
@@ -430,23 +421,23 @@ def _block_at(raw: RawFile, start: int, whole: int) -> Block:
     length = _LENGTH.unpack(begun[:4])[0] if len(begun) >= 4 else 0
     payload = start + 4 + length
 
-    def broken(end: int, reason: str, more: int = 0) -> RooflineError:
-        """The error where the block says that it ends at ``end``; ``reason`` is a clause for damage."""
+    def broken(end: int, more: int = 0) -> RooflineError:
+        """The error where the block says that it ends at ``end``, behind ``more`` whole results."""
         if begun.startswith(MAGIC):
             joined = f"a second report begins at byte {start}: two files were joined"
             return cannot_read(raw.path, joined, "Pass the reports as separate files.")
         before = f"{whole + more} whole kernel{'' if whole + more == 1 else 's'} before it"
         if end > size and begun[4:5] in _HEADER_TAGS and begun[:4] not in (b"", bytes(4)):
             return raw.broken(f"it is cut off at byte {size}, in the block at byte {start} ({before})")
-        return raw.damaged(start, f"{reason} ({before})")
+        return raw.damaged(start, f"what follows is no whole block of a report ({before})")
 
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
-        raise broken(max(payload, start + 5), "what follows is no block of a report")
+        raise broken(max(payload, start + 5))
     data = raw[start + 4 : payload]
     try:
         header = raw.decode("BlockHeader", data, start)
     except RooflineError as error:
-        raise broken(0, "what follows is no block of a report") from error
+        raise broken(0) from error
     counts = tuple([getattr(header, counter) for counter in _COUNTERS])
     end, counted, position = payload + header.payload_size, sum(counts), payload
     records: list[tuple[int, int]] = []
@@ -458,9 +449,7 @@ def _block_at(raw: RawFile, start: int, whole: int) -> Block:
         records.append((position + 4, length))
         position += 4 + length
     if len(records) < counted or position != end:
-        says = f"its block says that it holds {counted} records in {header.payload_size} bytes"
-        reason = f"{says}, but {len(records)} of them take {position - payload}"
-        raise broken(end, reason, max(len(records) - counts[0] - counts[1], 0))
+        raise broken(end, max(len(records) - counts[0] - counts[1], 0))
     # The last source and the first kernel of a block may be counted as the wrong sort.
     for at, sort in ((counts[0] - 1, _SOURCE), (counts[0] + counts[1], _KERNEL)):
         if counts[0 if sort == _SOURCE else 2]:

@@ -116,7 +116,7 @@ def encode_report(data: ReportData) -> Iterator[bytes]:
             said = message("Session")()
             entry = said.devices.add(id=device.index or 0, name=device.name.encode())
             for name, value in device.attributes.items():
-                _set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
+                set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
             yield pack_block(header(of=said), [])
 
 
@@ -168,16 +168,17 @@ def _result(kernel: KernelData, ids: dict[str, int], module: int | None) -> byte
     for name in dict.fromkeys((*kernel.metrics, *kernel.instances)):
         metric = result.metrics.add(name_id=ids.setdefault(name, len(ids)))
         if name in kernel.metrics:
-            _set_value(metric.value, kernel.metrics[name])
+            set_value(metric.value, kernel.metrics[name])
         for correlation, value in kernel.instances.get(name, ()):
             instance = metric.instances.add()
-            _set_value(instance.value, value)
+            set_value(instance.value, value)
             if correlation is not None:
-                _set_value(instance.correlation, correlation)
+                set_value(instance.correlation, correlation)
     return bytes(result.SerializeToString())
 
 
-def _set_value(message: Any, value: Value) -> None:
+def set_value(message: Any, value: Value) -> None:
+    """Put a value into a Value message: an int as an unsigned counter if it is in range, any other number as a double."""
     if isinstance(value, str):
         message.text = value.encode()
     elif isinstance(value, int) and 0 <= value < _UINT64_END:
