@@ -335,6 +335,18 @@ def text(data: bytes) -> str:
     return data.rstrip(b"\0").decode("utf-8", "replace")
 
 
+def stated(said: Any) -> dict[str, Any]:
+    """The numbers and texts that a message states, by the names of its fields; those that repeat are left out."""
+    single = ((field.name, value) for field, value in said.ListFields() if isinstance(value, (bytes, int, float)))
+    return {name: text(value) if isinstance(value, bytes) else value for name, value in single}
+
+
+def made(name: str, /, **fields: Any) -> Any:
+    """The message ``name`` of the schema with these fields, texts as UTF-8; what is None is not stated."""
+    given = {key: value.encode() if isinstance(value, str) else value for key, value in fields.items() if value is not None}
+    return message(name)(**given)
+
+
 class Block(NamedTuple):
     """One block: byte offsets from the start of the file, and how many records of which sort it has.
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips.sass import CUBIN_BYTES, IMPORTED_BYTES
-from ncu_roofline.formats.report.framing import Kind, RawFile, text
+from ncu_roofline.formats.report.framing import Kind, RawFile, stated
 from ncu_roofline.formats.report.session import Process
 from ncu_roofline.formats.wire import Field, NoFieldError, split
 
@@ -127,17 +127,16 @@ class Modules:
                 if (table, field.number) == (0, _CUBIN):  # one byte more than is read tells that it is too long
                     own = self._raw[field.content : field.content + min(size, CUBIN_BYTES + 1)]
                 elif (table, field.number) == (_FUNCTIONS, _ENTRY):
-                    function = self._raw.parse("CodeFunction", field.content, size)
-                    if function.HasField("name") and function.HasField("address"):
-                        symbol = function.symbol if function.HasField("symbol") else None
-                        functions[CodeFunction(text(function.name), function.address, symbol)] = None
+                    said = stated(self._raw.parse("CodeFunction", field.content, size))
+                    if said.keys() >= {"name", "address"}:
+                        functions[CodeFunction(**said)] = None
                 elif (table, field.number) == (_FILES, _ENTRY) and size > room:
                     unread += 1
                 elif (table, field.number) == (_FILES, _ENTRY):
                     room -= size
-                    file = self._raw.parse("ImportedFile", field.content, size)
-                    if file.HasField("text"):  # ncu lists files, too, that it did not find
-                        files.setdefault(text(file.name), text(file.text))
+                    said = stated(self._raw.parse("ImportedFile", field.content, size))
+                    if "text" in said:  # ncu lists files, too, that it did not find
+                        files.setdefault(said.get("name", ""), said["text"])
             cubin = cubin or own
         return Code(cubin, tuple(ImportedFile(*item) for item in files.items()), tuple(functions), unread)
 

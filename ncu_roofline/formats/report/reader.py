@@ -15,7 +15,7 @@ from typing import Any, overload
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.formats.report.framing import RawFile, cannot_read, message, open_raw, scan, text
+from ncu_roofline.formats.report.framing import RawFile, cannot_read, made, open_raw, scan, stated, text
 from ncu_roofline.formats.report.metrics import (
     Code,
     Instances,
@@ -27,9 +27,9 @@ from ncu_roofline.formats.report.metrics import (
     decode_column,
     plain_value,
 )
-from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
+from ncu_roofline.formats.report.session import Process, Session, read_session
 
-_LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
+_LONGEST_NAME = 1_000_000  # letters; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
 _SHOWN_NAME = 60  # characters of a name at a prompt
 TIME_METRIC = "gpu__time_duration.sum"
@@ -51,16 +51,6 @@ _SHOWN = 12  # kernels at a prompt
 # Bytes of a record that says next to nothing (the shortest of 1,643 real ones has 16 kB), and so many in one report: every
 # kernel takes memory and a row, whatever it says.
 _SHORT, _MOST_SHORT = 1024, 100_000
-
-
-def pushed(names: Sequence[str], thread_id: int) -> Any:
-    """An Nvtx message that says that thread ``thread_id`` has pushed the ranges ``names``, outermost first."""
-    state = message("Nvtx")()
-    state.domains.add(id=0, name=b"<default domain>")
-    stack = state.threads.add(id=thread_id).domains.add(id=0).stack
-    for name in names:
-        stack.add(name=name.encode())
-    return state
 
 
 @dataclass(frozen=True)
@@ -146,26 +136,20 @@ def _read_rule(result: Any) -> RuleResult:
     for item in result.body.items:
         if not item.HasField("message"):
             continue
-        said, speedup = item.message, item.speedup
-        estimated = speedup.HasField("value")
-        focus = (
-            FocusMetric(
-                text(one.name), one.value if one.HasField("value") else None, _word(SEVERITIES, one.severity), text(one.info)
-            )
-            for one in item.focus
-        )
+        focus = []
+        for one in item.focus:
+            value = one.value if one.HasField("value") else None
+            focus.append(FocusMetric(text(one.name), value, _word(SEVERITIES, one.severity), text(one.info)))
+        estimated = item.speedup.HasField("value")
         messages.append(
             RuleMessage(
-                type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
-                text=text(said.text),
-                title=text(said.title),
-                id=said.id if said.HasField("id") else None,
-                speedup=speedup.value if estimated else None,
-                speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
+                **{"text": "", **stated(item.message), "type": _word(MESSAGE_TYPES, [0, *item.message.type][-1])},
+                speedup=item.speedup.value if estimated else None,
+                speedup_type=_word(SPEEDUP_TYPES, item.speedup.type) if estimated else "",
                 focus=tuple(focus),
             )
         )
-    return RuleResult(text(result.identifier), text(result.name), text(result.section), tuple(messages))
+    return RuleResult(**{"identifier": "", "name": "", **stated(result)}, messages=tuple(messages))
 
 
 def _word(words: tuple[str, ...], number: int) -> str:
@@ -181,26 +165,32 @@ def encode_rule(rule: RuleResult) -> bytes:
 
     Raises ValueError for a type or severity that is neither a known word nor a number.
     """
-    result = message("RuleResult")(identifier=rule.identifier.encode(), name=rule.name.encode())
-    if rule.section:
-        result.section = rule.section.encode()
+    items = []
     for said in rule.messages:
-        item = result.body.items.add()
-        item.message.text = said.text.encode()
         words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
-        item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
-        if said.title:
-            item.message.title = said.title.encode()
-        if said.id is not None:
-            item.message.id = said.id
-        if said.speedup is not None:
-            item.speedup.type = _number(SPEEDUP_TYPES, said.speedup_type or "unknown")
-            item.speedup.value = said.speedup
-        for metric in said.focus:
-            focus = item.focus.add(name=metric.name.encode(), severity=_number(SEVERITIES, metric.severity))
-            for name, value in (("message_id", said.id), ("value", metric.value), ("info", metric.info.encode() or None)):
-                if value is not None:
-                    setattr(focus, name, value)
+        types = [_number(MESSAGE_TYPES, word) for word in words]
+        speedup = made("Speedup", type=_number(SPEEDUP_TYPES, said.speedup_type or "unknown"), value=said.speedup)
+        focus = [
+            made(
+                "FocusMetric",
+                message_id=said.id,
+                name=one.name,
+                value=one.value,
+                severity=_number(SEVERITIES, one.severity),
+                info=one.info or None,
+            )
+            for one in said.focus
+        ]
+        items.append(
+            made(
+                "RuleItem",
+                message=made("RuleMessage", text=said.text, type=types, id=said.id, title=said.title or None),
+                focus=focus,
+                speedup=None if said.speedup is None else speedup,
+            )
+        )
+    body = made("RuleBody", items=items) if items else None
+    result = made("RuleResult", identifier=rule.identifier, name=rule.name, body=body, section=rule.section or None)
     encoded: bytes = result.SerializeToString()
     return encoded
 
@@ -320,27 +310,24 @@ def _read_launch(raw: RawFile, place: Place) -> Launch:
     """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
     kind = place.kind.name
     head = raw.parse(place.kind.view("Head"), place.offset, place.length)
-    function, demangled, mangled, display = (getattr(head, name, b"") for name in _NAMED)
+    said = stated(head)
+    function, demangled, mangled, display = (said.get(name, "") for name in _NAMED)
     longest = max(map(len, (function, demangled, mangled, display)))
     if longest > _LONGEST_NAME:
-        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} bytes, which no compiler makes")
+        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} letters, which no compiler makes")
     launched = head if kind == "kernel" else None
-    function_name = name = text(display) or kind
+    function_name = name = display or kind
     if kind == "kernel":
-        function_name, name = text(function) or text(demangled), text(demangled) or text(function)
+        function_name, name = function or demangled, demangled or function
     elif kind == "cmdlist" and len(head.launches) == 1:
         launched = head.launches[0]
     sizes = (getattr(launched, one) if launched is not None and launched.HasField(one) else None for one in ("grid", "block"))
     grid, block = ((size.x, size.y, size.z) if size is not None else None for size in sizes)
-    known = head.DESCRIPTOR.fields_by_name
-    stream, context, created = (
-        getattr(head, one) if one in known and head.HasField(one) else None for one in ("stream", "context", "created")
-    )
     # Names of the NVTX ranges around it: those that were started and ended (on any thread) come before those that its thread
     # pushed, which nest inside a function.
     ranges: list[str] = []
-    if said := b"".join(head.nvtx):  # a message may come in parts
-        state = raw.decode("Nvtx", said, place.offset)
+    if parts := b"".join(head.nvtx):  # a message may come in parts
+        state = raw.decode("Nvtx", parts, place.offset)
         entries = [(domain.id, entry) for domain in state.start_end for entry in domain.ranges]
         own = (thread for thread in state.threads if thread.id == head.thread_id)
         entries += [(domain.id, entry) for thread in own for domain in thread.domains for entry in domain.stack]
@@ -353,12 +340,12 @@ def _read_launch(raw: RawFile, place: Place) -> Launch:
         kind,
         function_name,
         name,
-        text(mangled),
+        mangled,
         grid=grid,
         block=block,
-        stream=stream,
-        context=context,
-        created=created,
+        stream=said.get("stream"),
+        context=said.get("context"),
+        created=said.get("created"),
         clock_locked=head.clock.locked if head.HasField("clock") else None,
         nvtx=tuple(ranges),
     )
@@ -427,7 +414,7 @@ class Report:
             sessions.extend(block.header.session)
             named = block.header.process
             if named not in processes:
-                processes[named] = read_process(raw.decode("Process", named, block.start))
+                processes[named] = Process(**stated(raw.decode("Process", named, block.start)))
             if block.counts[0]:
                 modules.append((processes[named], block.records[: block.counts[0]]))
             for kind, offset, length in block.results():

@@ -11,7 +11,7 @@ from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import table
-from ncu_roofline.formats.report.framing import text
+from ncu_roofline.formats.report.framing import stated, text
 
 
 class _Options(NamedTuple):
@@ -136,11 +136,6 @@ class Session:
         return self.command.application
 
 
-def read_process(message: Any) -> Process:
-    """A Process message as a value."""
-    return Process(message.id, text(message.name), text(message.host))
-
-
 def read_session(message: Any, process: Process) -> Session:
     """The merged Session message of all blocks; ``process`` is the first one named by a block."""
     versions = tuple((text(v.provider), text(v.version)) for v in message.versions)
@@ -150,18 +145,19 @@ def read_session(message: Any, process: Process) -> Session:
         for provider in ("Nsight Compute", "Display Driver Version", "CUDA Version")
     )
     system = message.target if message.HasField("target") else message.host
-    command_line = text(message.command_line)
+    said, settings = stated(message), stated(message.settings)
+    command_line = said.get("command_line", "")
     command = read_command_line(command_line)
     return Session(
-        process=process if process != Process() else Process(message.process_id, text(message.executable.path)),
+        process=process if process != Process() else Process(said.get("process_id", 0), text(message.executable.path)),
         host=text(system.name) or process.host,
         os=text(system.os),
-        created=message.created if message.HasField("created") else None,
+        created=said.get("created"),
         ncu_version=next(iter(ncu.split()), ""),
         driver_version=driver,
         cuda_version=cuda,
         versions=versions,
         command_line=command_line,
-        clock_control=text(message.settings.clock_control) or command.value("--clock-control"),
-        replay=text(message.settings.replay) or command.value("--replay-mode"),
+        clock_control=settings.get("clock_control") or command.value("--clock-control"),
+        replay=settings.get("replay") or command.value("--replay-mode"),
     )
