@@ -28,20 +28,12 @@ __all__ = [
     "ImportedFile",
     "Instances",
     "Kernel",
-    "KernelData",
     "Launch",
     "Metrics",
     "Process",
-    "Report",
-    "ReportData",
-    "RuleMessage",
-    "RuleResult",
-    "Session",
-    "Value",
-    "encode_report",
-    "read_report",
-    "write_report",
 ]
+__all__ += ["Report", "RuleMessage", "RuleResult", "Session", "Value", "read_report"]
+__all__ += ["KernelData", "ReportData", "encode_report", "write_report"]
 
 
 def __getattr__(name: str) -> object:
