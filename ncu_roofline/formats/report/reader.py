@@ -169,26 +169,14 @@ def encode_rule(rule: RuleResult) -> bytes:
     for said in rule.messages:
         words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
         types = [_number(MESSAGE_TYPES, word) for word in words]
-        speedup = made("Speedup", type=_number(SPEEDUP_TYPES, said.speedup_type or "unknown"), value=said.speedup)
-        focus = [
-            made(
-                "FocusMetric",
-                message_id=said.id,
-                name=one.name,
-                value=one.value,
-                severity=_number(SEVERITIES, one.severity),
-                info=one.info or None,
-            )
-            for one in said.focus
-        ]
-        items.append(
-            made(
-                "RuleItem",
-                message=made("RuleMessage", text=said.text, type=types, id=said.id, title=said.title or None),
-                focus=focus,
-                speedup=None if said.speedup is None else speedup,
-            )
-        )
+        told = made("RuleMessage", text=said.text, type=types, id=said.id, title=said.title or None)
+        focus, speedup = [], None
+        for one in said.focus:
+            values = {**vars(one), "severity": _number(SEVERITIES, one.severity), "info": one.info or None}
+            focus.append(made("FocusMetric", message_id=said.id, **values))
+        if said.speedup is not None:
+            speedup = made("Speedup", type=_number(SPEEDUP_TYPES, said.speedup_type or "unknown"), value=said.speedup)
+        items.append(made("RuleItem", message=told, focus=focus, speedup=speedup))
     body = made("RuleBody", items=items) if items else None
     result = made("RuleResult", identifier=rule.identifier, name=rule.name, body=body, section=rule.section or None)
     encoded: bytes = result.SerializeToString()
