@@ -406,10 +406,8 @@ def check_file_header(raw: RawFile) -> int:
         raise not_a_report(raw.path, MAGIC, size)
     version = raw.parse("FileHeader", offset, length).version
     if version != FORMAT_VERSION:
-        new = version > FORMAT_VERSION
-        known = f"{'newer' if new else 'older'} than version {FORMAT_VERSION}, which this program knows"
-        reason = f"its format version {version} is {known}{'' if new else ', or it is damaged'}"
-        raise cannot_read(raw.path, reason, "Update ncu-roofline." if new else FETCH_AGAIN)
+        reason = f"its format version is {version}, this program knows version {FORMAT_VERSION}"
+        raise cannot_read(raw.path, reason, "Update ncu-roofline; or copy the file again, if it is damaged.")
     return offset + length
 
 
