@@ -149,8 +149,7 @@ class Trace:
     """A run: what its GPUs did, and which operators and annotations asked for it.
 
     ``span``: from its first launch to the end of its last kernel, copy or fill (s), None where there is no timeline.
-    ``counters``: whether it has some of CUPTI's range profiler.  ``modules``: of torch.nn, where they were recorded.  ``rank``
-    of ``world`` processes: None and 0 where it does not say.
+    ``modules``: of torch.nn, where they were recorded.  ``rank`` of ``world`` processes: None and 0 where it does not say.
     """
 
     path: str
@@ -160,7 +159,6 @@ class Trace:
     annotations: Ranges
     gpus: Mapping[int, Gpu]
     span: tuple[float, float] | None
-    counters: bool = False
     modules: Ranges = field(default_factory=Ranges)
     rank: int | None = None
     world: int = 0
@@ -212,7 +210,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
     if not trace.work.name:
-        if trace.counters:
+        if has_counters(path):
             reason = "its kernels have counters of CUPTI's range profiler and no times"
             raise _cannot(path, reason, "Give it in the place of a report, and as a run the trace of one without counters.")
         raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
@@ -279,13 +277,12 @@ def _chrome(path: str) -> Trace:
     import msgspec
 
     events, gpus, ranks, decode = events_of(path)
-    work, operators, annotations, modules, counted = Work(), Ranges(), Ranges(), Ranges(), False
+    work, operators, annotations, modules = Work(), Ranges(), Ranges(), Ranges()
     launches, processes = dict[str, Launch | None](), dict[str, Any]()  # by number
     rows: list[tuple[str, dict[str, Any]]] = []  # with the number of their launch
     for place, event in enumerate(events):
         events[place] = None  # what is read needs no memory any more
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
-        counted = counted or event.cat == RANGE
         if kind is None or event.ts is None or (kind == "module" and not event.name.startswith(_MODULE)):
             continue
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
@@ -316,7 +313,7 @@ def _chrome(path: str) -> Trace:
         work.add(**row, launch=launches.get(number))
     rank, world = (ranks.get("rank"), ranks.get("world_size")) if isinstance(ranks, dict) else (None, 0)
     rank, world = rank if type(rank) is int and 0 <= rank < 10**9 else None, _number(world)
-    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted, modules, rank, world)
+    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), modules, rank, world)
 
 
 def _span(work: Work) -> tuple[float, float] | None:

@@ -55,16 +55,12 @@ _LEVEL = 3  # zstd's own default
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
 _TRACE = "The trace of a run is read by `ncu-roofline show` and `render`."
-_UNPACK = "Unpack it and pass the .ncu-rep file inside."
 
 # First bytes of files that end up under the name of a report, with what they are and what to do.
 _SIGNATURES = (
     (b"version https://git-lfs.github.com/spec/", "it is a git-LFS pointer, not the report itself", "Run 'git lfs pull'."),
     (b"\x1f\x8b", "it is compressed with gzip", f"Unpack a report. {_TRACE}"),
-    (b"PK\x03\x04", "it is a zip archive", _UNPACK),
-    (b"BZh", "it is compressed with bzip2", _UNPACK),
-    (b"\xfd7zXZ\0", "it is compressed with xz", _UNPACK),
-    (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
+    ((b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf"), "it is packed (zip, bzip2, xz or 7z)", "Pass the report inside."),
     (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", f"{PASS_REPORT} {_TRACE}"),
     (b"\x7fELF", "it is an executable", PASS_REPORT),
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
@@ -235,8 +231,7 @@ def _zstd(what: str, path: AnyPath) -> Any:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError as error:
         reason = f"Python's zstd module can't be loaded ({error})"
-        own = "Use a Python built with zstd, or unpack the file by hand: zstd -d."
-        next_step = own if sys.version_info >= (3, 14) else "Install it: pip install backports.zstd."
+        next_step = "Run `pip install backports.zstd`, or unpack the file by hand: `zstd -d`."
         raise RooflineError(what, path, reason, next_step) from error
 
 
