@@ -129,11 +129,7 @@ class Field(NamedTuple):
 
 
 class NoFieldError(ValueError):
-    """Bytes that are no message, from ``position`` on."""
-
-    def __init__(self, what: str, position: int) -> None:
-        super().__init__(f"{what} at byte {position}")
-        self.position = position
+    """Bytes that are no message."""
 
 
 def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]:
@@ -152,10 +148,10 @@ def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]
             size, content = read_varint(head, content)
             end = content and content + size
         elif wire_type not in (FIXED64, FIXED32):
-            raise NoFieldError(f"wire type {wire_type}", start)
+            raise NoFieldError(f"wire type {wire_type} at byte {start}")
         position = start + end
         if not end or position > stop or not number:
-            raise NoFieldError("a field that does not end or has no number", start)
+            raise NoFieldError(f"a field that does not end or has no number at byte {start}")
         yield Field(number, wire_type, start, start + content, position)
 
 

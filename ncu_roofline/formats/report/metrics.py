@@ -113,7 +113,7 @@ class Modules:
                         raise self._raw.damaged(offset, reason)
                     yield table, one
         except NoFieldError as error:
-            raise self._raw.damaged(error.position, "SourceRecord does not parse") from error
+            raise self._raw.damaged(offset, f"SourceRecord does not parse ({error})") from error
 
     def _read(self, places: Iterable[tuple[int, int]]) -> Code:
         cubin = b""
