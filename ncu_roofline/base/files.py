@@ -9,7 +9,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -149,41 +149,31 @@ def pack_folder(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
+def room() -> AbstractContextManager[None]:
+    """Makes a RooflineError of an OSError where a temporary file can't be written."""
+    import tempfile
+
+    next_step = "Set TMPDIR to a folder with space that you may write to."
+    return explained("Cannot write", tempfile.tempdir or "temporary files", next_step)
+
+
 def temporary_place() -> Path:
     """Where the system wants temporary files.  Raises RooflineError where there is no such folder."""
     import tempfile
 
-    try:
+    with room():
         return Path(tempfile.gettempdir())
-    except OSError as error:
-        raise no_room(error) from error
 
 
 @contextmanager
 def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]:
     """A folder of our own with these ``files`` in it, gone afterwards.  Raises RooflineError where there is no room for it."""
+    import tempfile
+
     with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(folder_in(temporary_place()))
+        with room():
+            made = tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
             for file, data in (files or {}).items():
                 (folder / file).write_bytes(data)
-        except OSError as error:
-            raise no_room(error) from error
         yield folder
-
-
-@contextmanager
-def folder_in(place: Path, prefix: str = TEMPORARY) -> Iterator[Path]:
-    """A new folder of our own in ``place``, gone afterwards.  Raises OSError."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(dir=place, prefix=prefix, ignore_cleanup_errors=True) as name:
-        yield Path(name)
-
-
-def no_room(error: OSError) -> RooflineError:
-    """The sentence where a temporary file can't be written."""
-    import tempfile
-
-    place, next_step = tempfile.tempdir or "temporary files", "Set TMPDIR to a folder with space that you may write to."
-    return RooflineError("Cannot write", place, error.strerror or str(error), next_step)

@@ -156,15 +156,17 @@ def misfit(schema: dict[str, Any], value: object, shared: dict[str, Any]) -> str
     if value is None and "null" in kinds:
         return ""
     if kinds[0] in ("number", "integer"):
-        ends = schema.get("anyOf", [{}])[-1]
+        ends, zero = schema.get("anyOf", [schema])[-1], "exclusiveMinimum" not in schema
         least, most = ends.get("minimum", 1e-30), ends.get("maximum", 1e21)
-        good = number(value) == 0 or least <= number(value) <= most
-        return "" if good else f" must be a number, 0 or from {least:g} to {most:g}, not {short(value)}"
+        good = (zero and number(value) == 0) or least <= number(value) <= most
+        return "" if good else f" must be a number{', 0 or' * zero} from {least:g} to {most:g}, not {short(value)}"
     of, name = _KINDS[kinds[0]]
     if not isinstance(value, of):
         return f" must be {name}, not {short(value)}"
     places: Iterable[tuple[str, dict[str, Any], object]] = ()
     if isinstance(value, dict):
+        if absent := [key for key in schema.get("required", ()) if key not in value]:
+            return f" must have {absent[0]!r}, not {short(value)}"
         inner = schema.get("properties", {}).items()
         places = ((f".{key}", form, value[key]) for key, form in inner if value.get(key) is not None)
     elif isinstance(value, list):

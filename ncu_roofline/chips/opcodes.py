@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, Capability, Ranges, table
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read, table
 from ncu_roofline.chips.formulas import covers
 
 LONGEST = 200

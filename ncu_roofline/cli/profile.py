@@ -6,9 +6,10 @@ import os
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ncu_roofline.base.errors import RooflineError, UsageError, explained
-from ncu_roofline.base.files import folder_in, pack_folder, temporary_folder
+from ncu_roofline.base.files import pack_folder, temporary_folder
 from ncu_roofline.base.texts import advice, plural
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
@@ -94,7 +95,9 @@ def run_profile(args: Namespace) -> int:
             folders = (stack.enter_context(temporary_folder(rendered.files)),)
         # Apart, so that a file that was there before can't pass for ncu's own; beside it, so that it can be moved at once.
         with explained("Cannot write", wanted.output, profile.ELSEWHERE):
-            apart = stack.enter_context(folder_in(Path(os.path.realpath(wanted.output)).parent, ".ncu-roofline-"))
+            beside = os.path.dirname(os.path.realpath(wanted.output))
+            made = TemporaryDirectory(dir=beside, prefix=".ncu-roofline-", ignore_cleanup_errors=True)
+            apart = Path(stack.enter_context(made))
         inside = wanted._replace(folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
         # Messages of ncu call the report as the user does.
         shown = os.path.abspath(wanted.output)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, no_room, temporary_folder
+from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, room, temporary_folder
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
@@ -104,17 +104,14 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
     with temporary_folder() as folder:
         path = folder / STANDARD_INPUT_NAME
-        try:
-            # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
-            with path.open("wb") as file:
-                head = sys.stdin.buffer.read(HEAD_BYTES)
-                file.write(head)
-                file.flush()
-                if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
-                    file.seek(0)
-                    file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
-        except OSError as error:
-            raise no_room(error) from error
+        # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
+        with room(), path.open("wb") as file:
+            head = sys.stdin.buffer.read(HEAD_BYTES)
+            file.write(head)
+            file.flush()
+            if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
+                file.seek(0)
+                file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
         for name, values in lists.items():
             found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
             setattr(args, name, found[0] if isinstance(given[name], str) else found)

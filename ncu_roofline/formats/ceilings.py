@@ -47,7 +47,6 @@ MEASURE_AGAIN = "Measure again where nothing else uses the device."
 MOST_BYTES = 200_000_000
 """More than any ceilings file has, thousands of merged GPUs in it: a wrong file must not fill the memory."""
 _DATA = Path(__file__).resolve().parents[1] / "data"
-_BY_ID = dict.fromkeys(("id", "value", "unit"))  # fields whose form depends on each other
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
@@ -301,25 +300,23 @@ def json_schema() -> dict[str, Any]:
 
 def _wrong(document: Any) -> Iterator[str]:
     """What is wrong with a document, the first thing first: what follows it need not hold."""
-    document = document if isinstance(document, dict) else {}
-    schema, version, device, entries = map(document.get, ("schema", "schema_version", "device", "ceilings"))
-    if (schema, version) != (SCHEMA, SCHEMA_VERSION) or not isinstance(device, dict) or not isinstance(entries, list):
+    document, form = document if isinstance(document, dict) else {}, json_schema()
+    named = (document.get("schema"), document.get("schema_version")) == (SCHEMA, SCHEMA_VERSION)
+    if not named or any(document.get(key) is None for key in form["required"]):
         what = f'"schema" {SCHEMA}, "schema_version" {SCHEMA_VERSION}, an object "device" and a list "ceilings"'
         yield f"it is no ceilings file: these have {what}"
-    if not entries:
-        yield "it holds no ceiling"
-    shared = json_schema()["$defs"]
-    where, must, what = misfit(json_schema(), {**document, "ceilings": None}, shared)[1:].partition(" must ")
-    if where:
+    where, must, what = misfit(form, document, form["$defs"])[1:].partition(" must ")
+    if must:
         yield f'"{where}"{must}{what}'
+    device, entries = document["device"], document["ceilings"]
     if device.get("kind") != CPU and parse_capability(str(device.get("cc"))) is None:
         yield f'"device.cc" must read like "9.0", not {short(device.get("cc"))}'
+    if not entries:
+        yield "it holds no ceiling"
     spec, roofs = load_spec(), set[str]()
-    for position, entry in enumerate(entries):
-        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
-            yield f'"ceilings"[{position}] must be an object with an "id"'
-        name, said, unit, ends = (entry.get(key) for key in ("id", "value", "unit", "ci95"))
-        head, ends = name.partition(".")[0], ends or []
+    for entry in entries:
+        name, value, unit, ends = (entry.get(key) for key in ("id", "value", "unit", "ci95"))
+        head = name.partition(".")[0]
         units: tuple[str, ...] = ("B/s", "FLOP/s", "OP/s", "s")
         if spec.level_of_ceiling(name):
             units = units[:1]
@@ -328,21 +325,14 @@ def _wrong(document: Any) -> Iterator[str]:
         elif any(precision.id == head and precision.unit == "flop" for precision in spec.precisions):
             units = units[1:2]
         least, most = _SECONDS if unit == "s" else _RATES
-        where = f'"ceilings"[{position}] ({short(name)[1:-1]}):'
-        if wrong := misfit(shared["ceiling"], {**entry, **_BY_ID}, shared):
-            yield f"{where} {wrong[1:]}"
-        if len(ends) == 2 and number(ends[0]) > number(ends[1]):
-            yield f"{where} ci95 must be from its lower to its upper end, not {short(ends)}"
-        if said is None and not (unit is None or isinstance(unit, str)):
-            yield f"{where} unit must be a text, not {short(unit)}"
-        if said is not None and not number(said) > 0:
-            yield f"{where} value must be a positive number or null, not {short(said)}"
-        if said is not None and unit not in units:
-            yield f"{where} unit must be {' or '.join(units)}, not {short(unit)}"
-        if said is not None and not least <= number(said) <= most:
-            yield f"{where} value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
+        if ends and len(ends) == 2 and number(ends[0]) > number(ends[1]):
+            yield f"ci95 of {name} must be from its lower to its upper end, not {short(ends)}"
+        if value is not None and unit not in units:
+            yield f"the unit of {name} must be {' or '.join(units)}, not {short(unit)}"
+        if value is not None and not least <= value <= most:
+            yield f"the value of {name} must lie between {least:g} and {most:g} {unit}, not {short(value)}"
         if is_roof(entry) and name in roofs:
-            yield "it holds two accepted ceilings of one id"
+            yield f"it holds two accepted ceilings {name}"
         if is_roof(entry) and document.get("status") == PUBLISHED and not entry.get("source"):
             yield f'{name} has no "source", and the file says that its figures were published'
         roofs |= {name} if is_roof(entry) else set()

@@ -67,13 +67,17 @@ class Gpu(NamedTuple):
     sm_count: int = 0
 
 
+Launch = tuple[str, float, float, bool]
+"""The thread of a launch, when it began and how long it took (s), and whether it launched a whole CUDA graph."""
+
+
 @dataclass
 class Work:
     """What GPUs did, a row per kernel, copy and fill, in order of time; seconds, NaN where unknown.
 
     ``count``: how often, more than 1 where a report only has sums.  ``thread``, ``launched`` and ``launching``: where and when
     it was launched and how long the call took, "" and NaN where the trace does not say; ``graph``: as part of a CUDA graph, so
-    that one call launched many.  ``bytes`` is what a copy or fill moves.
+    that one call launched many.
     """
 
     name: list[str] = field(default_factory=list)
@@ -85,29 +89,31 @@ class Work:
     count: list[int] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
-    bytes: list[float] = field(default_factory=list)
     thread: list[str] = field(default_factory=list)
     launched: list[float] = field(default_factory=list)
     launching: list[float] = field(default_factory=list)
     graph: list[bool] = field(default_factory=list)
 
-    def add(self, **row: Any) -> None:
+    def add(
+        self,
+        name: str,
+        *,
+        kind: str = KERNEL,
+        device: int = 0,
+        stream: str = "",
+        start: float = math.nan,
+        seconds: float = math.nan,
+        count: int = 1,
+        grid: str = "",
+        block: str = "",
+        launch: Launch | None = None,
+        graph: bool = False,
+    ) -> None:
         """A row; what it does not say is unknown."""
-        for name, column in vars(self).items():
-            column.append(row.get(name, _UNKNOWN.get(name, math.nan)))
-
-
-_UNKNOWN = {
-    "name": "",
-    "kind": KERNEL,
-    "device": 0,
-    "stream": "",
-    "count": 1,
-    "grid": "",
-    "block": "",
-    "thread": "",
-    "graph": False,
-}
+        thread, launched, launching, captured = launch or ("", math.nan, math.nan, False)
+        row = (name, kind, device, stream, start, seconds, count, grid, block, thread, launched, launching, graph or captured)
+        for column, value in zip(vars(self).values(), row, strict=True):
+            column.append(value)
 
 
 @dataclass
@@ -143,8 +149,7 @@ class Trace:
     """A run: what its GPUs did, and which operators and annotations asked for it.
 
     ``span``: from its first launch to the end of its last kernel, copy or fill (s), None where there is no timeline.
-    ``counters``: whether it has some of CUPTI's range profiler.  ``modules``: of torch.nn, where they were recorded.  ``rank``
-    of ``world`` processes: None and 0 where it does not say.
+    ``modules``: of torch.nn, where they were recorded.  ``rank`` of ``world`` processes: None and 0 where it does not say.
     """
 
     path: str
@@ -154,7 +159,6 @@ class Trace:
     annotations: Ranges
     gpus: Mapping[int, Gpu]
     span: tuple[float, float] | None
-    counters: bool = False
     modules: Ranges = field(default_factory=Ranges)
     rank: int | None = None
     world: int = 0
@@ -206,7 +210,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
     if not trace.work.name:
-        if trace.counters:
+        if has_counters(path):
             reason = "its kernels have counters of CUPTI's range profiler and no times"
             raise _cannot(path, reason, "Give it in the place of a report, and as a run the trace of one without counters.")
         raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
@@ -225,7 +229,7 @@ def _forms() -> tuple[Any, Any, Any]:
     from msgspec import Raw, defstruct, field
     from msgspec.json import Decoder
 
-    named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
+    named = {name: name for name in ("correlation", "device", "stream", "grid", "block")}
     named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
     named |= {"strides": "Input Strides", "graph": "graph id", "node": "graph node id"}
     arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
@@ -273,14 +277,12 @@ def _chrome(path: str) -> Trace:
     import msgspec
 
     events, gpus, ranks, decode = events_of(path)
-    work, operators, annotations, modules, counted = Work(), Ranges(), Ranges(), Ranges(), False
-    launches: dict[str, tuple[str, float, float, bool, str]] = {}  # thread, start, duration, whether of a graph, process
-    unknown = ("", math.nan, math.nan, False, "")
-    rows: list[tuple[str, dict[str, Any]]] = []  # by the number of their launch
+    work, operators, annotations, modules = Work(), Ranges(), Ranges(), Ranges()
+    launches, processes = dict[str, Launch | None](), dict[str, Any]()  # by number
+    rows: list[tuple[str, dict[str, Any]]] = []  # with the number of their launch
     for place, event in enumerate(events):
         events[place] = None  # what is read needs no memory any more
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
-        counted = counted or event.cat == RANGE
         if kind is None or event.ts is None or (kind == "module" and not event.name.startswith(_MODULE)):
             continue
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
@@ -294,26 +296,24 @@ def _chrome(path: str) -> Trace:
             row = {"name": event.name, "kind": kind, "device": _number(args.device), "start": start, "seconds": seconds}
             row |= {"stream": str(args.stream if args.stream is not None else event.tid)}
             row |= {"grid": _size(args.grid), "block": _size(args.block)}
-            row |= {"bytes": float(args.bytes) if isinstance(args.bytes, (int, float)) else math.nan}
             row |= {"graph": bool(args.graph or args.node)}
             rows.append((str(args.correlation), row))
         elif kind == "launch":
             if args.correlation is not None:  # what two processes launched under one number nobody can tell apart
-                number, process = str(args.correlation), f"{event.pid} "
-                unique = launches.get(number, (process,))[-1] == process
-                launch = (f"{event.pid} {event.tid}", start, seconds, "GraphLaunch" in event.name, process)
-                launches[number] = launch if unique else unknown
+                number = str(args.correlation)
+                launches[number] = (f"{event.pid} {event.tid}", start, seconds, "GraphLaunch" in event.name)
+                if processes.setdefault(number, event.pid) != event.pid:
+                    processes[number] = launches[number] = None
         else:
             named = {"operator": operators, "module": modules}.get(kind, annotations)
             recorded = (args.shapes or args.shapes_2021, args.types, args.values, args.strides)
             name = event.name.removeprefix(_MODULE) if kind == "module" else event.name
             named.add(name, f"{event.pid} {event.tid}", start, start + seconds, *recorded)
-    for correlation, row in sorted(rows, key=lambda pair: pair[1]["start"]):
-        thread, launched, launching, graph, _ = launches.get(correlation, unknown)
-        work.add(**{**row, "graph": row["graph"] or graph}, thread=thread, launched=launched, launching=launching)
+    for number, row in sorted(rows, key=lambda pair: pair[1]["start"]):
+        work.add(**row, launch=launches.get(number))
     rank, world = (ranks.get("rank"), ranks.get("world_size")) if isinstance(ranks, dict) else (None, 0)
     rank, world = rank if type(rank) is int and 0 <= rank < 10**9 else None, _number(world)
-    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted, modules, rank, world)
+    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), modules, rank, world)
 
 
 def _span(work: Work) -> tuple[float, float] | None:
@@ -367,11 +367,11 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
         whole = " AND ".join(f"{name} IS NOT NULL" for name in wanted if name in ("start", "end"))
         return database.execute(f"SELECT {', '.join(names)} FROM {table} {f'WHERE {whole}' if whole else ''}")
 
-    launches: dict[Any, tuple[str, float, float, bool]] = {}
+    launches: dict[Any, Launch] = {}
     calls = rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start", "end", "nameId")
     for correlation, thread, start, end, name in calls:
-        launch = (str(thread), start * 1e-9, (end - start) * 1e-9, "GraphLaunch" in texts.get(name, ""))
-        launches[correlation, (thread or 0) >> 24] = launch
+        graph = "GraphLaunch" in texts.get(name, "")
+        launches[correlation, (thread or 0) >> 24] = (str(thread), start * 1e-9, (end - start) * 1e-9, graph)
     found: list[dict[str, Any]] = []
     sizes = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
@@ -379,28 +379,22 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
     for table, kind, wanted in (
         ("KERNEL", KERNEL, ("demangledName", *sizes)),
         ("GRAPH_TRACE", KERNEL, ("graphExecId", *sizes)),  # graphs as a whole, unless they were traced by node
-        ("MEMCPY", COPY, ("copyKind", "bytes")),
-        ("MEMSET", FILL, ("value", "bytes")),
+        ("MEMCPY", COPY, ("copyKind",)),
+        ("MEMSET", FILL, ("value",)),
     ):
         found_rows = rows(f"CUPTI_ACTIVITY_KIND_{table}", *common, *wanted)
         for start, end, device, stream, correlation, process, graph, node, *rest in found_rows:
             if not 0 <= end - start < _LONGEST * 1e3:
                 raise _cannot(path, f"work of a GPU lasts from {start} to {end} ns")
-            launch = launches.get((correlation, (process or 0) >> 24), ("", math.nan, math.nan, False))
-            row = {"kind": kind, "device": _number(device), "stream": str(stream)}
-            row |= {"start": start * 1e-9, "seconds": (end - start) * 1e-9}
-            row |= {
-                "thread": launch[0],
-                "launched": launch[1],
-                "launching": launch[2],
-                "graph": bool(graph or node or launch[3]),
-            }
+            row: dict[str, Any] = {"kind": kind, "device": _number(device), "stream": str(stream)}
+            row |= {"graph": bool(graph or node), "start": start * 1e-9, "seconds": (end - start) * 1e-9}
+            row |= {"launch": launches.get((correlation, (process or 0) >> 24))}
             if table == "GRAPH_TRACE":
                 row |= {"name": f"CUDA graph {graph or ''}".strip(), "graph": True}
             elif kind == KERNEL:
                 row |= {"name": texts.get(rest[0], str(rest[0])), "grid": _size(rest[1:4]), "block": _size(rest[4:7])}
             else:
-                row |= {"name": f"Memcpy {kinds.get(rest[0], '')}".strip() if kind == COPY else "Memset", "bytes": rest[1]}
+                row |= {"name": f"Memcpy {kinds.get(rest[0], '')}".strip() if kind == COPY else "Memset"}
             found.append(row)
     work, operators, annotations, modules = Work(), Ranges(), Ranges(), Ranges()
     for row in sorted(found, key=lambda row: row["start"]):
@@ -447,10 +441,9 @@ def _sums(path: str) -> Trace:
             sizes = [_size([int(part) for part in (row.get(name) or "").split()]) for name in ("GridXYZ", "BlockXYZ")]
         except (KeyError, TypeError, ValueError) as error:
             raise _cannot(path, f"line {number} has no count of instances or no time ({error})") from error
-        name, thread, launched = clean(row["Name"] or "", None), "", math.nan
+        name, launch = clean(row["Name"] or "", None), None
         if match := _PREFIXED.fullmatch(name):  # the innermost NVTX range around it, as a thread of its own
-            name, thread, launched = match[2], f"line {number}", 0.0
-            annotations.add(match[1], thread, 0.0, 0.0)
-        sums = {"name": name, "count": count, "seconds": seconds, "grid": sizes[0], "block": sizes[1]}
-        work.add(**sums, thread=thread, launched=launched)
+            name, launch = match[2], (f"line {number}", 0.0, math.nan, False)
+            annotations.add(match[1], launch[0], 0.0, 0.0)
+        work.add(name, count=count, seconds=seconds, grid=sizes[0], block=sizes[1], launch=launch)
     return Trace(path, "Nsight Systems, sums", work, Ranges(), annotations, {}, None)

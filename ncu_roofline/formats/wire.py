@@ -5,8 +5,9 @@ built at run time work with every protobuf from 3.20 on, in the C (upb, cpp) and
 
 A table has a line per message, ``Message: field=number type, ...``, or enum, ``enum Name: VALUE=number, ...``, those that
 continue it indented; a type is a scalar of protobuf or the name of a message or enum of the table, with ``*`` behind it for a
-repeated field and ``|name`` for a member of a choice; ``!`` (required) and what stands behind ``@`` is for others.  Strings are
-best declared ``bytes``: real reports hold text that is not UTF-8.
+repeated and ``!`` for a required field, and ``|name`` for a member of a choice.  ``@since``, ``@-until`` or ``@since-until``:
+the first and the last release that know a name; an entry that has nothing else is known, but its number is not published.
+Strings are best declared ``bytes``: real reports hold text that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -15,49 +16,100 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ncu_roofline.chips.fields import LAST_RELEASE, Release, parse_release
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _HEAD_BYTES = 2 * 10  # a tag and a length
 _SCALARS = ("bytes", "string", "bool", "int32", "int64", "uint32", "uint64", "float", "double")
 
 
-def build_messages(package: str, table: str, *, strict: bool = False) -> dict[str, Any]:
-    """Message classes by name, for a table in the form described above.
+_ENTRY = re.compile(r"(\w+)(?:=(\d+))?(?: (\w+)(\*?)(!?)(?:\|(\w+))?)?(?: @([\d.]+)?(?:-([\d.]+))?)?")
 
-    Enums are ``int32``, so that unknown values survive, and choices independent fields; ``strict`` makes them what they are.
-    Raises ValueError for a table that is not well formed.
-    """
+
+class History(NamedTuple):
+    """The first and the last release that know a name."""
+
+    since: Release = (0, 0)
+    until: Release = LAST_RELEASE
+
+    def known_to(self, release: Release) -> bool:
+        return self.since <= release <= self.until
+
+
+ALWAYS = History()
+
+
+class FieldType(NamedTuple):
+    """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table; or a value of an enum.  Its
+    number is 0 where that is not published."""
+
+    name: str
+    number: int
+    kind: str
+    repeated: bool
+    required: bool
+    oneof: str
+    history: History
+
+
+class Schema(NamedTuple):
+    """The table: fields of each message by name, values of each enum."""
+
+    messages: dict[str, dict[str, FieldType]]
+    enums: dict[str, tuple[FieldType, ...]]
+
+
+def read_schema(table: str) -> Schema:
+    """A table in the form described above.  Raises ValueError for one that is not well formed."""
+    found = Schema({}, {})
+    for owner, entries in re.findall(r"^(\w[\w ]*):([^\n]*(?:\n[ \t][^\n]*)*)", table, re.MULTILINE):
+        fields = {}
+        for entry in map(str.strip, entries.split(",")):
+            match = _ENTRY.fullmatch(entry)
+            if not match:
+                raise ValueError(f"{owner}: {entry!r} is not 'field=number type'")
+            name, number, kind, repeated, required, oneof, since, until = (part or "" for part in match.groups())
+            history = History(parse_release(since) or ALWAYS.since, parse_release(until) or ALWAYS.until)
+            fields[name] = FieldType(name, int(number or 0), kind, bool(repeated), bool(required), oneof, history)
+        if owner.startswith("enum "):
+            found.enums[owner.removeprefix("enum ")] = tuple(fields.values())
+        else:
+            found.messages[owner] = fields
+    return found
+
+
+def build_messages(package: str, schema: Schema, *, strict: bool = False) -> dict[str, Any]:
+    """Message classes by name.  Enums are ``int32``, so that unknown values survive, and choices independent fields; ``strict``
+    makes them what they are."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
-    enums = re.findall(r"^enum (\w+)", table, re.MULTILINE)
-    for lines in re.findall(r"^\w[^\n]*(?:\n[ \t][^\n]*)*", table, re.MULTILINE):
-        owner, _, entries = lines.partition(":")
-        name = owner.rpartition(" ")[2]
-        message = file.message_type.add(name=f"{name}_" if name in enums else name)
-        enum = message.enum_type.add(name=name) if name in enums else None  # in a message: values of two have one name
-        if enum:
-            enum.options.allow_alias = True
-        for entry in map(str.strip, entries.split(",")):
-            match = re.fullmatch(r"(\w+)=(\d+)(?:\s+(\w+)(\*?)!?)?(?:\s*\|(\w+))?(?:\s*@\S+)?", entry)
-            if not match or bool(match[3]) == bool(enum):
-                raise ValueError(f"{name}: {entry!r} is not 'field=number type'")
-            kind, label = match[3], proto.LABEL_REPEATED if match[4] else proto.LABEL_OPTIONAL
-            if enum:
-                enum.value.add(name=match[1], number=int(match[2]))
+    for name, values in schema.enums.items():
+        enum = file.message_type.add(name=f"{name}_").enum_type.add(name=name)  # in a message: values of two have one name
+        enum.options.allow_alias = True
+        for value in values:
+            enum.value.add(name=value.name, number=value.number)
+    for name, fields in schema.messages.items():
+        message = file.message_type.add(name=name)
+        choices = list(dict.fromkeys(one.oneof for one in fields.values() if strict and one.oneof))
+        for choice in choices:
+            message.oneof_decl.add(name=choice)
+        for one in fields.values():
+            if not one.number:
                 continue
-            field = message.field.add(name=match[1], number=int(match[2]), label=label)
-            if kind in _SCALARS or (kind in enums and not strict):
-                field.type = getattr(proto, f"TYPE_{kind.upper()}") if kind in _SCALARS else proto.TYPE_INT32
-            elif kind in enums:
-                field.type, field.type_name = proto.TYPE_ENUM, f".{package}.{kind}_.{kind}"
+            label = proto.LABEL_REPEATED if one.repeated else proto.LABEL_OPTIONAL
+            field = message.field.add(name=one.name, number=one.number, label=label)
+            if one.kind in _SCALARS:
+                field.type = getattr(proto, f"TYPE_{one.kind.upper()}")
+            elif one.kind not in schema.enums:
+                field.type, field.type_name = proto.TYPE_MESSAGE, f".{package}.{one.kind}"
+            elif strict:
+                field.type, field.type_name = proto.TYPE_ENUM, f".{package}.{one.kind}_.{one.kind}"
             else:
-                field.type, field.type_name = proto.TYPE_MESSAGE, f".{package}.{kind}"
-            if strict and match[5]:
-                choices = [one.name for one in message.oneof_decl]
-                if match[5] not in choices:
-                    message.oneof_decl.add(name=match[5])
-                field.oneof_index = [*choices, match[5]].index(match[5])
+                field.type = proto.TYPE_INT32
+            if one.oneof in choices:
+                field.oneof_index = choices.index(one.oneof)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     class_of: Any = getattr(message_factory, "GetMessageClass", None)
@@ -77,11 +129,7 @@ class Field(NamedTuple):
 
 
 class NoFieldError(ValueError):
-    """Bytes that are no message, from ``position`` on."""
-
-    def __init__(self, what: str, position: int) -> None:
-        super().__init__(f"{what} at byte {position}")
-        self.position = position
+    """Bytes that are no message."""
 
 
 def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]:
@@ -100,10 +148,10 @@ def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]
             size, content = read_varint(head, content)
             end = content and content + size
         elif wire_type not in (FIXED64, FIXED32):
-            raise NoFieldError(f"wire type {wire_type}", start)
+            raise NoFieldError(f"wire type {wire_type} at byte {start}")
         position = start + end
         if not end or position > stop or not number:
-            raise NoFieldError("a field that does not end or has no number", start)
+            raise NoFieldError(f"a field that does not end or has no number at byte {start}")
         yield Field(number, wire_type, start, start + content, position)
 
 

@@ -64,7 +64,7 @@ def plausible_chart(chart: Chart) -> Chart:
         dropped.extend(Dropped(type(line).__name__.lower(), line.label, part, IMPLAUSIBLE, line.metrics) for part in wrong)
         return not wrong
 
-    roofs = [one for one in chart.roofs if possible(one, limits.drawn_least, work=one.peak_work, traffic=one.peak_traffic)]
+    roofs = [one for one in chart.roofs if possible(one, limits.drawn_least, work=one.work, traffic=one.traffic)]
     walls = [one for one in chart.walls if possible(one, 1 / most, value=one.intensity)]
     points = [one for one in chart.points if possible(one, 1 / most, work=one.work, traffic=one.traffic, value=one.intensity)]
     return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
@@ -91,7 +91,7 @@ def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measu
     precisions, levels = {precision.id for precision in spec.precisions}, {level.id for level in spec.levels}
     for row, chart in _charts(drawn, rows):
         note, seconds = f"from the report's own chart {chart.section}", m.seconds[row]
-        half = classify.stock_half_factor(chart, m.ncu_version[row])
+        packed = 2.0 if classify.counts_halves_once(chart, m.ncu_version[row]) else 1.0
         for point in chart.points:
             if point.lacking or any(map(subject, point.work_metrics)):
                 continue  # no count of the work, or what `annotate` derived from the same report
@@ -103,7 +103,7 @@ def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measu
             wrong = classify.tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
             if precision and not has_work[row] and not wrong:
                 origin = Origin("embedded", ", ".join(point.work_metrics), note)
-                work.setdefault(precision + sparse, {})[row] = point.work * seconds * half.point, origin
+                work.setdefault(precision + sparse, {})[row] = point.work * seconds * packed, origin
             if level in levels and not has_traffic[row]:
                 origin = Origin("embedded", ", ".join(point.traffic_metrics), note)
                 traffic.setdefault(level, {})[row] = point.traffic * seconds, origin
@@ -162,7 +162,7 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point, roofles
     notes = (
         f"{chart.section}: {point.label}",
         classify.tensor_caveat(point.work_metrics, m.capability[launch]),
-        classify.stock_half_factor(chart, m.ncu_version[launch]).sentence,
+        classify.HALVED if classify.counts_halves_once(chart, m.ncu_version[launch]) else "",
         f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else "",
         f"drawn too low, as the viewer does: the report lacks {', '.join(point.lacking)}" if point.lacking else "",
     )
@@ -249,7 +249,7 @@ def _lines(chart: Chart, capability: tuple[int, int]) -> Iterator[Row]:
             name = own.roof_ids()[1]
         label = own.roof_label(name) if own else precision.upper() or roof.label
         of = {"kind": "compute", "roof": name, "precision": precision, "label": label}
-        yield {**row, **of, "value": roof.peak_work, "unit": f"{_unit(precision)}/s"}
+        yield {**row, **of, "value": roof.work, "unit": f"{_unit(precision)}/s"}
         measured = roof.is_measured and roof.traffic_metrics not in [one.traffic_metrics for one in of_theory]
         row = line(roof, roof.traffic_metrics, measured=measured)
         known = {one.id: one.label for one in spec.levels}
@@ -257,7 +257,7 @@ def _lines(chart: Chart, capability: tuple[int, int]) -> Iterator[Row]:
         first, *others = classify.levels_of(roof) or (named or "",)
         for level in (first, *(one for one in others if one in dots)):
             of = {"kind": "bandwidth", "roof": level or roof.label, "level": level, "label": known.get(level, roof.label)}
-            yield {**row, **of, "value": roof.peak_traffic, "unit": "byte/s"}
+            yield {**row, **of, "value": roof.traffic, "unit": "byte/s"}
     for wall in chart.walls:
         of = {"kind": "wall", "roof": wall.label, "label": wall.label}
         yield {**line(wall, wall.metrics), **of, "value": wall.intensity, "unit": "flop/byte"}

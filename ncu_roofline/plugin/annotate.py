@@ -38,6 +38,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value, framing
 from ncu_roofline.formats.report.framing import Kind, RawFile, message
 from ncu_roofline.formats.report.reader import encode_rule
+from ncu_roofline.formats.report.writer import set_value
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
 from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
@@ -148,12 +149,12 @@ def _without_annotation(path: PathName) -> RawFile:
     try:
         if not is_annotated(raw):
             return raw
-        former = framing.copied(path, stripped(raw), "copied without its annotation to")
+        former = framing.copied(stripped(raw))
     except BaseException:
         raw.close()
         raise
     raw.close()
-    return RawFile(os.fspath(path), former, raw.unpacked)
+    return RawFile(path, former, unpacked=raw.unpacked)
 
 
 class Adviser:
@@ -535,7 +536,7 @@ class _Layout:
 
     def tables(self, number: int) -> bytes:
         """The tables of names under this field number, of all blocks together."""
-        headers = (self.raw.data[block.start + 4 : block.payload] for block in self.blocks)
+        headers = (self.raw[block.start + 4 : block.payload] for block in self.blocks)
         return b"".join(header[one.content : one.end] for header in headers for one in split(header) if one.number == number)
 
     def written(
@@ -544,12 +545,12 @@ class _Layout:
         """The bytes of the report with each result ``changed``, given its kind, place and bytes, other numbers for fields of
         headers, and a table of ``names`` in the first block with any."""
         if self.blocks:
-            yield self.raw.data[: self.blocks[0].start]
+            yield self.raw[: self.blocks[0].start]
         for block in self.blocks:
-            kinds = {offset: framing.KINDS[kind] for kind, offset, _ in block.results()}
-            records = [(kinds.get(offset), offset, self.raw.data[offset : offset + length]) for offset, length in block.records]
+            kinds = {offset: kind for kind, offset, _ in block.results()}
+            records = [(kinds.get(offset), offset, self.raw[offset : offset + length]) for offset, length in block.records]
             payload = b"".join(framing.frame(changed(kind, offset, data) if kind else data) for kind, offset, data in records)
-            header = self.raw.data[block.start + 4 : block.payload]
+            header = self.raw[block.start + 4 : block.payload]
             if len(payload) != block.header.payload_size:
                 start, _, end = _last(header, _PAYLOAD_SIZE)
                 header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
@@ -579,7 +580,7 @@ def _renumbered(raw: RawFile, offset: int, record: bytes, number_of: Callable[[F
 
 
 def _numbers(kind: Kind) -> dict[str, int]:
-    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+    return {field.name: field.number for field in message(kind.view("Result")).DESCRIPTOR.fields}
 
 
 def _identifier(data: bytes) -> bytes:
@@ -643,15 +644,9 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
             goes = one.wire_type == BYTES and one.number in replaced and _identifier(content) in replaced[one.number]
             return one.number + _REPLACED if goes else one.number
 
-        result = message(kind.result_message)()
+        result = message(kind.view("Result"))()
         for name, value in addition.metrics:
-            metric = result.metrics.add(name_id=ids[name])
-            if isinstance(value, str):
-                metric.value.text = value.encode()
-            elif isinstance(value, int):
-                metric.value.uint64 = value
-            else:
-                metric.value.double = value
+            set_value(result.metrics.add(name_id=ids[name]).value, value)
         result.sections.extend(addition.sections)
         if "rules" in numbers:  # else the format has no place for them in results of this kind
             result.rules.extend(map(encode_rule, addition.rules))

@@ -111,10 +111,10 @@ def test_agrees_with_the_section(version: str, capability: tuple[int, int], tmp_
     assert all(found[label] == pytest.approx(rows[label], rel=1e-9) for label in rows)
     roofs = dict(zip(result.roofs["roof"], result.roofs["value"], strict=True))
     for roof in chart.roofs:
-        assert roof.peak_work == pytest.approx(roofs["issue"], rel=1e-9)
+        assert roof.work == pytest.approx(roofs["issue"], rel=1e-9)
         level = next(level for level, label in LABELS.items() if roof.label.startswith(label))
         if level in roofs:  # of a chip with unknown figures per SM the model draws no roof
-            assert roof.peak_traffic == pytest.approx(roofs[level], rel=1e-9), roof.label
+            assert roof.traffic == pytest.approx(roofs[level], rel=1e-9), roof.label
     walls = result.roofs[result.roofs["kind"] == "wall"]
     assert [wall.intensity for wall in chart.walls] == pytest.approx(walls["value"].tolist())
 

@@ -40,7 +40,7 @@ def added(kernel: Kernel) -> Added:
 
 def assert_kept(before: Path, after: Path) -> None:
     """Every byte of every record of ``before`` is in its place in ``after``; headers differ in size and names only."""
-    (old, old_data), (new, new_data) = ((list(scan(raw)), raw.data) for raw in map(open_raw, (before, after)))
+    (old, old_data), (new, new_data) = ((list(scan(raw)), raw) for raw in map(open_raw, (before, after)))
     names = [name for block in old for name in block.header.strings.strings]
     first = next(number for number, block in enumerate(old) if block.header.strings.strings)
     more = list(new[first].header.strings.strings)  # all, so that a viewer has them when it shows the first result

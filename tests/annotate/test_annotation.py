@@ -22,7 +22,7 @@ from ncu_roofline.formats.report.reader import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import RELEASES, messages, parse_section
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
-from ncu_roofline.formats.wire import build_messages, bytes_field, number_field, split, varint
+from ncu_roofline.formats.wire import build_messages, bytes_field, number_field, read_schema, split, varint
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate import OVERVIEW, Addition, appended, identifier, is_annotated, stripped
 from ncu_roofline.plugin.nvrules.runner import plain_text, section_identifier
@@ -52,7 +52,7 @@ def described(kernel: Kernel) -> list[str]:
         for chart in evaluate_charts(one, metrics, capability):
             for roof in chart.roofs:
                 kind = "roof" if roof.metrics else "constant roof"
-                lines += [f"  {kind} {roof.peak_work:.6g} / {roof.peak_traffic:.6g}: {roof.label}"]
+                lines += [f"  {kind} {roof.work:.6g} / {roof.traffic:.6g}: {roof.label}"]
             lines += [f"  dot {dot.work:.6g} / {dot.traffic:.6g}: {dot.label}" for dot in chart.points]
             assert not chart.dropped
     said = [(rule, message) for rule in found.rules for message in rule.messages]
@@ -134,7 +134,7 @@ def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
 
 def test_a_type_that_old_releases_know_stands_before_one_that_they_refuse() -> None:
     """Up to 2022.3 "optimization" is unknown, and a message needs a type; who knows both takes the last."""
-    reader = build_messages("reader", "Said: text=1 bytes, type=2 int32")["Said"]
+    reader = build_messages("reader", read_schema("Said: text=1 bytes, type=2 int32"))["Said"]
     item = encode_rule(RuleResult("A", "A", "", (RuleMessage("ok", "x"), RuleMessage("optimization", "y"))))
     bodies = [item[one.content : one.end] for one in split(item) if one.number == 3]
     items = [body[one.content : one.end] for body in bodies for one in split(body)]

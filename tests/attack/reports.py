@@ -18,7 +18,7 @@ from ncu_roofline.plugin.annotate import annotate
 from tests.report.factory import blocks_of, from_text, write
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
-RECORDS = {**{kind.counter: kind.result_message for kind in KINDS}, "sources": "SourceRecord"}
+RECORDS = {**{kind.counter: kind.view("Result") for kind in KINDS}, "sources": "SourceRecord"}
 WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
 
 

@@ -77,7 +77,7 @@ def test_samples() -> None:
     assert bundled == published | set(demo_reports.reports())
     for name, data in demo_reports.reports().items():
         with read_report(BUNDLED / name) as opened:  # byte by byte, once unpacked: releases of zstd pack differently
-            assert opened._raw.data[:] == b"".join(encode_report(data)), name
+            assert opened._raw[:] == b"".join(encode_report(data)), name
     for one in GALLERY.values():
         names = [kernel.name for name in one.samples if name.endswith("repz") for kernel in read_report(BUNDLED / name).kernels]
         made_up = {"made_up" in name for name in names} or {False}

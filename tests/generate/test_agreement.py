@@ -70,11 +70,11 @@ def check_chart(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> N
     for roof in chart.roofs:
         level = LEVELS.get(roof.label.partition(" bandwidth")[0], "l1")
         if level in roofs:  # of a chip with unknown figures per SM the model draws no roof
-            assert roof.peak_traffic == pytest.approx(roofs[level], rel=1e-9), roof.label
+            assert roof.traffic == pytest.approx(roofs[level], rel=1e-9), roof.label
     for name, value in roofs.items():
         beside = (name, precisions[-1]) == ("fp64.nofma", "fp32")  # of a precision beside another the highest roof is drawn
         if {name, name.rpartition(".")[0]} & set(precisions) and not beside:
-            assert any(value == pytest.approx(roof.peak_work, rel=1e-9) for roof in chart.roofs), name
+            assert any(value == pytest.approx(roof.work, rel=1e-9) for roof in chart.roofs), name
 
 
 def check_light(chart: Chart, model: Roofline) -> None:

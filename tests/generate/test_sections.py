@@ -268,7 +268,7 @@ def test_measured_roofs_stand_beside_theory(tmp_path: Path) -> None:
         found += f"=== {name}\n"
         for roof in shown:
             constant = "" if roof.metrics else " (constant)"
-            found += f"{roof.peak_work:.6g} / {roof.peak_traffic:.6g}{constant}: {roof.label}\n"
+            found += f"{roof.work:.6g} / {roof.traffic:.6g}{constant}: {roof.label}\n"
         if not found.count("scaled"):
             lines = reading.colors(parse_document(text).section).items()
             assert len({color for label, color in lines if label.startswith("DRAM")}) == 2

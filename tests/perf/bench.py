@@ -35,7 +35,7 @@ from ncu_roofline import source_roofline
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.formats.report.session import Process
-from ncu_roofline.formats.wire import build_messages
+from ncu_roofline.formats.wire import build_messages, read_schema
 from tests.factory import A100
 from tests.published_report import gpp_report
 
@@ -146,10 +146,12 @@ def every_metric(path: str) -> list[dict[str, object]]:
     """All scalar metrics of a report through plain protobuf messages, as a script would read them."""
     messages = build_messages(
         "plain",
-        "Value: text=1 bytes, single=2 float, number=3 double, small=4 uint32, count=5 uint64\n\n"
-        "Element: id=1 Value, value=2 Value\n\nMetric: name=1 uint32, value=2 Value, list=3 Element*\n\n"
-        "Result: metrics=13 Metric*\n\nStrings: strings=1 bytes*\n\n"
-        "Header: sources=1 uint32, results=2 uint32, strings=4 Strings\n",
+        read_schema(
+            "Value: text=1 bytes, single=2 float, number=3 double, small=4 uint32, count=5 uint64\n\n"
+            "Element: id=1 Value, value=2 Value\n\nMetric: name=1 uint32, value=2 Value, list=3 Element*\n\n"
+            "Result: metrics=13 Metric*\n\nStrings: strings=1 bytes*\n\n"
+            "Header: sources=1 uint32, results=2 uint32, strings=4 Strings\n"
+        ),
     )
     data, position, strings, results = Path(path).read_bytes(), 4, list[str](), list[bytes]()
 

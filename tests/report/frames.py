@@ -6,7 +6,6 @@ import importlib
 import sys
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-SKIPPABLE = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"about"
 _LONGEST_BLOCK = 1 << 17
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.formats.report.session import _KNOWN, _SHORT, _SWITCHES, Session, read_command_line
+from ncu_roofline.formats.report.session import Session, ncu_options, read_command_line
 from tests.golden import assert_golden
 
 LINES = Path(__file__).with_name("golden") / "command_lines.txt"
@@ -39,12 +39,13 @@ def test_value_of_an_option(words: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.ncu
 def test_options_of_real_releases(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    switches, values, _, short_names = ncu_options()
     for release, binary in ncu_releases.items():
         words, home = [binary, "--help"], {**os.environ, "HOME": str(tmp_path)}
         done = subprocess.run(words, capture_output=True, text=True, env=home, check=False)
         found = re.findall(r"^  (?:(-\w) \[ )?(--[\w-]+)(?: \])?( arg)?", done.stdout, re.MULTILINE)
         assert len(found) > 50, release
         for short, name, value in found:
-            assert not short or _SHORT[short] in (name, "--kernel-name"), (release, short)  # 2020.3: --kernel-regex
-            assert name in _KNOWN, (release, name)
-            assert (name in _SWITCHES) == (not value), (release, name)
+            assert not short or short_names[short] in (name, "--kernel-name"), (release, short)  # 2020.3: --kernel-regex
+            assert name in switches | values, (release, name)
+            assert (name in switches) == (not value), (release, name)

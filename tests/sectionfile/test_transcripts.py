@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof, evaluate_charts, parse_expression
-from ncu_roofline.formats.sectionfile.classify import classify, peaks_of, stock_half_factor, tensor_caveat
+from ncu_roofline.formats.sectionfile.classify import classify, counts_halves_once, peaks_of, tensor_caveat
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
 from ncu_roofline.formats.sectionfile.text import parse_document
 from tests.replay import assert_replays, changed
@@ -51,7 +51,7 @@ def lines_of(chart: Chart) -> Iterator[str]:
     """A chart for people: what is drawn, of which metrics, and what is not, and why."""
     yield f"{chart.section}, {chart.title}: chart {chart.label!r}"
     for one in (*chart.roofs, *chart.points):
-        values = (one.peak_work, one.peak_traffic) if isinstance(one, Roof) else (one.work, one.traffic, one.intensity)
+        values = (one.work, one.traffic, *([] if isinstance(one, Roof) else [one.intensity]))
         parts = [f"{' + '.join(names)}" or "a constant" for names in (one.work_metrics, one.traffic_metrics)]
         more = [f" {what} {' '.join(names)}" for what, names in (("computed", one.computed), ("lacking", one.lacking)) if names]
         kind = type(one).__name__.lower()
@@ -84,7 +84,7 @@ def answer(command: str, folder: Path) -> str:
     if what == "under":
         rows = [line.split() for line in text.splitlines()]
         roofs = [Roof(" ".join(r[3:]), float(r[0]), float(r[1]), tuple(r[3:]), tuple(r[2:3])) for r in rows]
-        dot = Point("dot", 1.0, 1.0, 1.0, (*others[1:], CLOCKS[0]), (others[0],))
+        dot = Point("dot", 1.0, 1.0, (*others[1:], CLOCKS[0]), (others[0],))
         found = [peaks_of(Chart("", "", "", tuple(order), (), (), ()), dot) for order in (roofs, roofs[::-1])]
         assert repr(found[0]) == repr(found[1])
         return "{:g} {:g}".format(*found[0])
@@ -98,7 +98,7 @@ def answer(command: str, folder: Path) -> str:
     for cc in others if what == "draw" else ["80"]:
         charts = evaluate_charts(section, METRICS, capability(cc))
         if what == "halves":
-            return f"{stock_half_factor(charts[0], others[0])}"
+            return f"{counts_halves_once(charts[0], others[0])}"
         lines += [f"on {cc}", *(line for chart in charts for line in lines_of(chart))]
     return "\n".join(lines if len(others) > 1 else lines[1:])
 

@@ -32,12 +32,11 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import REPORT_SUFFIXES, open_file
+from ncu_roofline.base.files import REPORT_SUFFIXES, TEMPORARY, open_file, room
 from ncu_roofline.base.texts import nearest
 
 AnyPath = str | os.PathLike[str]
@@ -56,29 +55,21 @@ _LEVEL = 3  # zstd's own default
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
 _TRACE = "The trace of a run is read by `ncu-roofline show` and `render`."
-_UNPACK = "Unpack it and pass the .ncu-rep file inside."
 
 # First bytes of files that end up under the name of a report, with what they are and what to do.
 _SIGNATURES = (
     (b"version https://git-lfs.github.com/spec/", "it is a git-LFS pointer, not the report itself", "Run 'git lfs pull'."),
     (b"\x1f\x8b", "it is compressed with gzip", f"Unpack a report. {_TRACE}"),
-    (b"PK\x03\x04", "it is a zip archive", _UNPACK),
-    (b"BZh", "it is compressed with bzip2", _UNPACK),
-    (b"\xfd7zXZ\0", "it is compressed with xz", _UNPACK),
-    (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
+    ((b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf"), "it is packed (zip, bzip2, xz or 7z)", "Pass the report inside."),
     (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", f"{PASS_REPORT} {_TRACE}"),
     (b"\x7fELF", "it is an executable", PASS_REPORT),
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
 )
-_SKIPPABLE = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
 _LOOKED_AT = 2_000  # files of a folder, for one that is like a misspelt name
 _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 # Tags with which a block header can begin: its fields 1 to 10, each with its wire type.
 _HEADER_TAGS = b"\x08\x10\x1a\x22\x28\x32\x38\x40\x48\x50"
 _TABLE = Path(__file__).resolve().parents[2] / "data" / "report_fields.txt"
-# What the pure Python protobuf raises for damaged bytes, besides DecodeError; the C++ one of 3.20 warns about some of them,
-# and fails with a SystemError where warnings are errors.
-_DAMAGE = (IndexError, ValueError, RecursionError, struct.error, TypeError, RuntimeWarning, SystemError)
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is
 _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
@@ -88,15 +79,17 @@ _TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28
 _TOLD = 64  # bytes of a record that hold one of these
 
 
-class FileBytes:
-    """Slices of ``file``, called ``path`` in errors, which is closed by `close` or when nobody refers to them any more.
+class RawFile:
+    """The bytes of a report as slices, read from ``file`` where they are asked for, and errors that name its ``path``.
 
-    Slicing raises RooflineError where the file is not as it was when this was made, or can't be read, and ValueError once it
-    is closed.
+    The file is closed by `close` or when nobody refers to it any more.  ``unpacked``: it was compressed, and offsets count the
+    bytes inside.  Slicing raises RooflineError where the file is not as it was when this was made, or can't be read, and
+    ValueError once it is closed.
     """
 
-    def __init__(self, path: AnyPath, file: BinaryIO) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: AnyPath, file: BinaryIO, *, unpacked: bool = False) -> None:
+        self.path, self.unpacked = os.fspath(path), unpacked
+        self._file = file
         self._state = _state(file)
         self._size = self._state[0]
         self._window = (0, b"")
@@ -116,24 +109,46 @@ class FileBytes:
 
     def _read(self, start: int, size: int) -> bytes:
         if self._file.closed:
-            raise ValueError(f"the report {self._path} is closed: read it before, or open it again")
+            raise ValueError(f"the report {self.path} is closed: read it before, or open it again")
         try:
             with self._lock:
                 self._file.seek(start)
                 data = self._file.read(size)
                 state = _state(self._file)
         except OSError as error:
-            raise cannot_open(self._path, error) from error
+            raise cannot_open(self.path, error) from error
         if len(data) < size or state != self._state:
-            raise changed(self._path)
+            raise changed(self.path)
         return data
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back; the bytes are gone then."""
         self._window = (0, b"")
         self._file.close()
 
     __del__ = close
+
+    def parse(self, name: str, offset: int, length: int) -> Any:
+        """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
+        return self.decode(name, self[offset : offset + length], offset)
+
+    def decode(self, name: str, data: bytes, offset: int) -> Any:
+        """``data``, which came from ``offset``, as the message ``name`` of the schema.  Raises RooflineError."""
+        form = message(name)
+        try:
+            return form.FromString(data)
+        except MemoryError:
+            raise
+        except Exception as error:  # the kind depends on protobuf's version and implementation
+            raise self.damaged(offset, f"{name} does not parse ({error or type(error).__name__})") from error
+
+    def damaged(self, offset: int, cause: str) -> RooflineError:
+        """The error for bytes at ``offset`` that make no sense."""
+        return self.broken(f"it is damaged at byte {offset}: {cause}")
+
+    def broken(self, reason: str) -> RooflineError:
+        """The error for a reason that names offsets, with what they count."""
+        return cannot_read(self.path, f"{reason} (bytes of the unpacked file)" if self.unpacked else reason, FETCH_AGAIN)
 
 
 def _state(file: BinaryIO) -> tuple[int, int]:
@@ -141,22 +156,14 @@ def _state(file: BinaryIO) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def copied(path: AnyPath, chunks: Iterable[bytes], how: str = "read into") -> FileBytes:
-    """The ``chunks`` in a nameless temporary file.
-
-    ``how`` says in an error what could not be done.  Raises RooflineError, which calls the file ``path``.
-    """
-    try:
-        with ExitStack() as stack:
-            target = stack.enter_context(tempfile.TemporaryFile(prefix="ncu-roofline-"))
-            target.writelines(chunks)
-            target.flush()
-            stack.pop_all()  # stays open
-            return FileBytes(path, target)
-    except OSError as error:
-        reason = f"it can't be {how} a temporary file ({error.strerror or error})"
-        next_step = "Set TMPDIR to a folder with space that you may write to."
-        raise cannot_read(path, reason, next_step) from error
+def copied(chunks: Iterable[bytes]) -> BinaryIO:
+    """The ``chunks`` in a nameless temporary file.  Raises RooflineError where there is no room for it."""
+    with room(), ExitStack() as stack:
+        target = stack.enter_context(tempfile.TemporaryFile(prefix=TEMPORARY))
+        target.writelines(chunks)
+        target.flush()
+        stack.pop_all()  # stays open
+        return target
 
 
 def bounded(path: AnyPath, head: bytes, file: BinaryIO) -> Iterator[bytes]:
@@ -165,18 +172,18 @@ def bounded(path: AnyPath, head: bytes, file: BinaryIO) -> Iterator[bytes]:
     while chunk:
         size += len(chunk)
         if size > MOST_BYTES:
-            limit = f"{MOST_BYTES / 1e9:g} GB"
-            reason = f"it has more than {limit}, and what is no ordinary file, such as a pipe, is read up to {limit}"
-            raise cannot_read(path, reason, "Write it to a file and pass that.")
+            raise _too_long(path)
         yield chunk
-        chunk = _next(path, file)
+        try:
+            chunk = file.read(CHUNK)
+        except OSError as error:
+            raise cannot_open(path, error) from error
 
 
-def _next(path: AnyPath, file: BinaryIO) -> bytes:
-    try:
-        return file.read(CHUNK)
-    except OSError as error:
-        raise cannot_open(path, error) from error
+def _too_long(path: AnyPath) -> RooflineError:
+    limit = f"{MOST_BYTES / 1e9:g} GB"
+    reason = f"it has more than {limit}, and what is compressed or comes through a pipe is read up to {limit}"
+    return cannot_read(path, reason, "Write it to a file, unpacked by `zstd -d` if it is compressed, and pass that.")
 
 
 def is_compressed(head: bytes) -> bool:
@@ -184,48 +191,25 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith(ZSTD)
 
 
-def _inside(path: AnyPath, file: BinaryIO, head: bytes = b"") -> Iterator[bytes]:
-    """What the one frame of ``file``, of which ``head`` was read already, holds, in chunks of bounded size.
+def _inside(path: AnyPath, file: BinaryIO) -> Iterator[bytes]:
+    """What the frames of ``file`` hold, in chunks of bounded size; a window takes 128 MB of memory at most, whatever they say.
 
-    Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.  Raises RooflineError if it is no
-    report, not whole or not alone, too large, or can't be unpacked.
+    Raises RooflineError if that is no report or too large, or can't be unpacked.
     """
-    by_hand = f"Unpack it by hand (`zstd -d -o NAME.ncu-rep {os.path.basename(os.fspath(path))}`) and pass the .ncu-rep."
-    limit = f"{MOST_BYTES / 1e9:g} GB"
     zstd = _zstd("Cannot read", path)
-    data, size = head or _next(path, file), 0
-    read = len(data)
-    with suppress(zstd.ZstdError):  # the decompressor says why
-        stated = zstd.get_frame_info(data).decompressed_size or 0
-        if stated > MOST_BYTES:
-            reason = f"unpacked it has {stated / 1e9:.3g} GB, and .ncu-repz files are read up to {limit}"
-            raise cannot_read(path, reason, by_hand)
-    decompressor = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _MOST_WINDOW})
-    while not decompressor.eof:
-        if decompressor.needs_input and not data:
-            raise cannot_read(path, f"it is cut off after {read} bytes: its zstd frame goes on", FETCH_AGAIN)
-        try:
-            chunk = decompressor.decompress(data, CHUNK)
-        except zstd.ZstdError as error:
-            reason, next_step = str(error).rpartition(": ")[2], FETCH_AGAIN
-            if "too much memory" in reason:
-                reason, next_step = f"it wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory", by_hand
-            raise cannot_read(path, f"its zstd frame is damaged before byte {read} ({reason})", next_step) from error
-        if (size == 0 and chunk and not MAGIC.startswith(chunk[: len(MAGIC)])) or (decompressor.eof and not size and not chunk):
-            reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
-            raise cannot_read(path, reason, PASS_REPORT)
-        size += len(chunk)
-        # A frame without end need not hold a byte: blocks may be empty.
-        if max(size, read) > MOST_BYTES:
-            what = "unpacked it has" if size > MOST_BYTES else "it has"
-            raise cannot_read(path, f"{what} more than {limit}, and .ncu-repz files are read up to {limit}", by_hand)
-        yield chunk
-        data = _next(path, file) if decompressor.needs_input and not decompressor.eof else b""
-        read += len(data)
-    if decompressor.unused_data or _next(path, file):
-        end = read - len(decompressor.unused_data)
-        reason = f"its zstd frame ends at byte {end}, and more follows: files were joined, or it is damaged"
-        raise cannot_read(path, reason, "Pass the reports as separate files, or copy the file again.")
+    file.seek(0)
+    try:
+        with zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: _MOST_WINDOW}) as frames:
+            head = frames.read(len(MAGIC))
+            if not head or not MAGIC.startswith(head):
+                reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
+                raise cannot_read(path, reason, PASS_REPORT)
+            yield from bounded(path, head, frames)
+    except EOFError as error:
+        raise cannot_read(path, "it is cut off: its zstd frame goes on", FETCH_AGAIN) from error
+    except zstd.ZstdError as error:
+        reason = f"its zstd frame is damaged, or none that ncu writes ({str(error).rpartition(': ')[2]})"
+        raise cannot_read(path, reason, FETCH_AGAIN) from error
 
 
 def as_named(path: AnyPath, chunks: Iterable[bytes]) -> Iterable[bytes]:
@@ -247,8 +231,7 @@ def _zstd(what: str, path: AnyPath) -> Any:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError as error:
         reason = f"Python's zstd module can't be loaded ({error})"
-        own = "Use a Python built with zstd, or unpack the file by hand: zstd -d."
-        next_step = own if sys.version_info >= (3, 14) else "Install it: pip install backports.zstd."
+        next_step = "Run `pip install backports.zstd`, or unpack the file by hand: `zstd -d`."
         raise RooflineError(what, path, reason, next_step) from error
 
 
@@ -259,22 +242,16 @@ def cannot_read(path: AnyPath, reason: str, next_step: str) -> RooflineError:
 
 def cannot_open(path: AnyPath, error: OSError | ValueError) -> RooflineError:
     """Why the operating system does not give us the file."""
-    given = os.fspath(path)
     if isinstance(error, FileNotFoundError):
-        reason = "there is no such file"
-        for with_suffix in (f"{given}{suffix}" for suffix in REPORT_SUFFIXES):
-            if os.path.exists(with_suffix):
-                return cannot_read(path, reason, f"Did you mean {with_suffix}?")
-        if given == "-":
-            return cannot_read(path, reason, "Give /dev/stdin to read standard input.")
-        folder, names = os.path.dirname(given), list[str]()
+        folder, name = os.path.split(os.fspath(path))
+        names = list[str]()
         with suppress(OSError, ValueError), os.scandir(folder or ".") as found:
-            names = sorted(entry.name for entry in itertools.islice(found, _LOOKED_AT) if entry.is_file())
-        by_stem = {os.path.splitext(name)[0]: name for name in sorted(names, key=lambda name: name.endswith(REPORT_SUFFIXES))}
-        near = nearest(os.path.splitext(os.path.basename(given))[0], by_stem)  # all have the suffix of reports in common
-        return cannot_read(
-            path, reason, f"Check the path; did you mean {os.path.join(folder, by_stem[near])}?" if near else "Check the path."
-        )
+            names = [entry.name for entry in itertools.islice(found, _LOOKED_AT) if entry.is_file()]
+        names.sort(key=lambda name: (name.endswith(REPORT_SUFFIXES), name))  # of files with one stem the report is meant
+        by_stem = {os.path.splitext(name)[0]: name for name in names}
+        near = nearest(name if name in by_stem else os.path.splitext(name)[0], by_stem)
+        meant = f"; did you mean {os.path.join(folder, by_stem[near])}?" if near else "."
+        return cannot_read(path, "there is no such file", f"Check the path{meant}")
     if isinstance(error, IsADirectoryError):
         return cannot_read(path, "it is a folder", PASS_REPORT)
     if isinstance(error, PermissionError):
@@ -288,9 +265,6 @@ def not_a_report(path: AnyPath, head: bytes, size: int, *, piped: bool = False) 
         return cannot_read(path, "the file is empty", "Profile again: ncu writes the report when the application ends.")
     if MAGIC.startswith(head[: len(MAGIC)]):
         return cannot_read(path, f"it is cut off after {size} bytes, before anything that was profiled", FETCH_AGAIN)
-    if head[1:4] == _SKIPPABLE:
-        reason = "it begins with a skippable zstd frame, which ncu does not write"
-        return cannot_read(path, reason, "Unpack it with `zstd -d` and pass the .ncu-rep file inside.")
     for signature, reason, next_step in _SIGNATURES:
         if head.startswith(signature):
             return cannot_read(path, reason, next_step)
@@ -322,36 +296,27 @@ def check_content(what: str, path: AnyPath, launches: int, metrics: int) -> None
 
 
 class Kind(NamedTuple):
-    """A kind of profiled result: its counter in the block header and the messages through which its records are seen.
-
-    Fields ending in ``_message`` are names of messages.
-    """
+    """A kind of profiled result, and its counter in the block header."""
 
     name: str
     counter: str
-    head_message: str
-    body_message: str
-    ids_message: str
-    metrics_message: str
-    result_message: str
+
+    def view(self, view: str) -> str:
+        """The message through which records of this kind are seen: Head, Body, NameIds, Metrics or, as a whole, Result."""
+        return f"{self.name.capitalize()}{view}"
 
 
 # In the order in which their records follow each other in a block.
-KINDS = (
-    Kind("kernel", "kernels", "KernelHead", "KernelBody", "KernelNameIds", "KernelMetrics", "KernelResult"),
-    Kind("range", "ranges", "RangeHead", "OtherBody", "OtherNameIds", "OtherMetrics", "RangeResult"),
-    Kind("cmdlist", "cmdlists", "CmdlistHead", "CmdlistBody", "OtherNameIds", "OtherMetrics", "CmdlistResult"),
-    Kind("graph", "graph_results", "GraphHead", "OtherBody", "OtherNameIds", "OtherMetrics", "GraphResult"),
-)
+KINDS = (Kind("kernel", "kernels"), Kind("range", "ranges"), Kind("cmdlist", "cmdlists"), Kind("graph", "graph_results"))
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 
 @functools.cache
 def messages() -> dict[str, Any]:
     """The classes of all messages by name."""
-    from ncu_roofline.formats.wire import build_messages
+    from ncu_roofline.formats.wire import build_messages, read_schema
 
-    return build_messages("ncu_roofline.formats.report", _TABLE.read_text("utf-8"))
+    return build_messages("ncu_roofline.formats.report", read_schema(_TABLE.read_text("utf-8")))
 
 
 @functools.cache
@@ -360,52 +325,21 @@ def message(name: str) -> Any:
     return messages()[name]
 
 
-@functools.cache
-def damage_errors() -> tuple[type[Exception], ...]:
-    """What parsing damaged bytes can raise."""
-    from google.protobuf.message import DecodeError
-
-    return (DecodeError, *_DAMAGE)
-
-
 def text(data: bytes) -> str:
     """Text of a report: without the NUL that Windows appends, and with a mark in place of what is not UTF-8."""
     return data.rstrip(b"\0").decode("utf-8", "replace")
 
 
-@dataclass(frozen=True)
-class RawFile:
-    """The bytes of a report, read from its file where they are asked for, and errors that name it.
+def stated(said: Any) -> dict[str, Any]:
+    """The numbers and texts that a message states, by the names of its fields; those that repeat are left out."""
+    single = ((field.name, value) for field, value in said.ListFields() if isinstance(value, (bytes, int, float)))
+    return {name: text(value) if isinstance(value, bytes) else value for name, value in single}
 
-    ``unpacked``: the file is compressed, and offsets count the bytes inside.
-    """
 
-    path: str
-    data: FileBytes
-    unpacked: bool = False
-
-    def close(self) -> None:
-        """Give the file back; the bytes are gone then."""
-        self.data.close()
-
-    def parse(self, name: str, offset: int, length: int) -> Any:
-        """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
-        return self.decode(name, self.data[offset : offset + length], offset)
-
-    def decode(self, name: str, data: bytes, offset: int) -> Any:
-        """``data``, which came from ``offset``, as the message ``name`` of the schema.  Raises RooflineError."""
-        try:
-            return message(name).FromString(data)
-        except damage_errors() as error:
-            raise self.damaged(offset, f"{name} does not parse ({error or type(error).__name__})") from error
-
-    def damaged(self, offset: int, cause: str) -> RooflineError:
-        """The error for bytes at ``offset`` that make no sense."""
-        return self.broken(f"it is damaged at byte {offset}: {cause}")
-
-    def broken(self, reason: str) -> RooflineError:
-        """The error for a reason that names offsets, with what they count."""
-        return cannot_read(self.path, f"{reason} (bytes of the unpacked file)" if self.unpacked else reason, FETCH_AGAIN)
+def made(name: str, /, **fields: Any) -> Any:
+    """The message ``name`` of the schema with these fields, texts as UTF-8; what is None is not stated."""
+    given = {key: value.encode() if isinstance(value, str) else value for key, value in fields.items() if value is not None}
+    return message(name)(**given)
 
 
 class Block(NamedTuple):
@@ -422,37 +356,41 @@ class Block(NamedTuple):
     counts: tuple[int, ...]
     header: Any
 
-    def results(self) -> Iterator[tuple[int, int, int]]:
-        """(index into KINDS, offset, length) of each result."""
-        kinds = itertools.chain.from_iterable(itertools.repeat(kind, count) for kind, count in enumerate(self.counts[2:]))
-        for kind, (offset, length) in zip(kinds, self.records[self.counts[0] + self.counts[1] :], strict=False):
-            yield kind, offset, length
+    def results(self) -> Iterator[tuple[Kind, int, int]]:
+        """(kind, offset, length) of each result."""
+        places = iter(self.records[self.counts[0] + self.counts[1] :])
+        for kind, count in zip(KINDS, self.counts[2:], strict=True):
+            for offset, length in itertools.islice(places, count):
+                yield kind, offset, length
 
 
 def open_raw(path: AnyPath) -> RawFile:
     """The bytes of the report ``path``, unpacked; what comes through a pipe is copied.  Raises RooflineError."""
-    name = os.fspath(path)
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(open_file(path))
+    try:
+        with ExitStack() as done:
+            file: BinaryIO = done.enter_context(open_file(path))
             status = os.fstat(file.fileno())
             ordinary = stat.S_ISREG(status.st_mode) and status.st_size > 0
             head = file.read(_HEAD)
-            if is_compressed(head):
-                return RawFile(name, copied(path, _inside(path, file, head), "unpacked to"), unpacked=True)
+            packed = is_compressed(head)
             if not ordinary:  # it may have no end, so only what begins as a report is read on
-                if not head.startswith(MAGIC):
+                if not packed and not head.startswith(MAGIC):
                     raise not_a_report(path, head, len(head), piped=True)
-                return RawFile(name, copied(path, bounded(path, head, file)))
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            raise cannot_open(path, error) from error
-        stack.pop_all()  # stays open
-        return RawFile(name, FileBytes(path, file))
+                file = copied(bounded(path, head, file))
+            if packed and status.st_size > MOST_BYTES:  # a frame without end need not hold a byte
+                raise _too_long(path)
+            if packed:
+                file = copied(_inside(path, done.enter_context(file)))
+            elif ordinary:
+                done.pop_all()  # stays open
+            return RawFile(path, file, unpacked=packed)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise cannot_open(path, error) from error
 
 
 def check_file_header(raw: RawFile) -> int:
     """The offset of the first block.  Raises RooflineError if the file is no report of the known format version."""
-    head, size = raw.data[:_HEAD], len(raw.data)
+    head, size = raw[:_HEAD], len(raw)
     if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
         raise not_a_report(raw.path, head, size)
     offset = len(MAGIC) + 4
@@ -463,68 +401,65 @@ def check_file_header(raw: RawFile) -> int:
         raise not_a_report(raw.path, MAGIC, size)
     version = raw.parse("FileHeader", offset, length).version
     if version != FORMAT_VERSION:
-        new = version > FORMAT_VERSION
-        known = f"{'newer' if new else 'older'} than version {FORMAT_VERSION}, which this program knows"
-        reason = f"its format version {version} is {known}{'' if new else ', or it is damaged'}"
-        raise cannot_read(raw.path, reason, "Update ncu-roofline." if new else FETCH_AGAIN)
+        reason = f"its format version is {version}, this program knows version {FORMAT_VERSION}"
+        raise cannot_read(raw.path, reason, "Update ncu-roofline; or copy the file again, if it is damaged.")
     return offset + length
 
 
 def scan(raw: RawFile) -> Iterator[Block]:
     """All blocks of the file.  Raises RooflineError where the file is not complete to its last byte."""
     start, whole = check_file_header(raw), 0
-    while start < len(raw.data):
-        block = block_at(raw, start, whole)
+    while start < len(raw):
+        block = _block_at(raw, start, whole)
         yield block
         whole += sum(block.counts[2:])
         start = block.end
 
 
-def block_at(raw: RawFile, start: int, whole: int = 0) -> Block:
+def _block_at(raw: RawFile, start: int, whole: int) -> Block:
     """The block at an offset, behind ``whole`` complete results.
 
     Raises RooflineError where there is none: the file is cut off, followed by something else, or damaged.
     """
-    data, size = raw.data, len(raw.data)
-    begun = data[start : start + 5]
+    size = len(raw)
+    begun = raw[start : start + 5]
     length = _LENGTH.unpack(begun[:4])[0] if len(begun) >= 4 else 0
     payload = start + 4 + length
 
-    def broken(end: int, reason: str, more: int = 0) -> RooflineError:
-        """The error where the block says that it ends at ``end``; ``reason`` is a clause for damage."""
+    def broken(end: int, more: int = 0) -> RooflineError:
+        """The error where the block says that it ends at ``end``, behind ``more`` whole results."""
         if begun.startswith(MAGIC):
             joined = f"a second report begins at byte {start}: two files were joined"
             return cannot_read(raw.path, joined, "Pass the reports as separate files.")
         before = f"{whole + more} whole kernel{'' if whole + more == 1 else 's'} before it"
         if end > size and begun[4:5] in _HEADER_TAGS and begun[:4] not in (b"", bytes(4)):
             return raw.broken(f"it is cut off at byte {size}, in the block at byte {start} ({before})")
-        return raw.damaged(start, f"{reason} ({before})")
+        return raw.damaged(start, f"what follows is no whole block of a report ({before})")
 
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
-        raise broken(max(payload, start + 5), "what follows is no block of a report")
+        raise broken(max(payload, start + 5))
+    data = raw[start + 4 : payload]
     try:
-        header = message("BlockHeader").FromString(data[start + 4 : payload])
-    except damage_errors() as error:
-        raise broken(0, "what follows is no block of a report") from error
+        header = raw.decode("BlockHeader", data, start)
+    except RooflineError as error:
+        raise broken(0) from error
     counts = tuple([getattr(header, counter) for counter in _COUNTERS])
     end, counted, position = payload + header.payload_size, sum(counts), payload
     records: list[tuple[int, int]] = []
     last = min(end, size)
     while len(records) < counted and position + 4 <= last:
-        length = _LENGTH.unpack(data[position : position + 4])[0]
+        length = _LENGTH.unpack(raw[position : position + 4])[0]
         if position + 4 + length > last:
             break
         records.append((position + 4, length))
         position += 4 + length
     if len(records) < counted or position != end:
-        says = f"its block says that it holds {counted} records in {header.payload_size} bytes"
-        reason = f"{says}, but {len(records)} of them take {position - payload}"
-        raise broken(end, reason, max(len(records) - counts[0] - counts[1], 0))
+        raise broken(end, max(len(records) - counts[0] - counts[1], 0))
     # The last source and the first kernel of a block may be counted as the wrong sort.
     for at, sort in ((counts[0] - 1, _SOURCE), (counts[0] + counts[1], _KERNEL)):
         if counts[0 if sort == _SOURCE else 2]:
             offset, length = records[at]
-            found = _TELLING.match(data[offset : offset + min(length, _TOLD)])
+            found = _TELLING.match(raw[offset : offset + min(length, _TOLD)])
             other = _SOURCE if found and found[1] else _KERNEL
             if found and other != sort:
                 cause = f"the header of its block counts the record there as {sort}, and its fields are of {other}"

@@ -7,34 +7,29 @@ from __future__ import annotations
 import functools
 import operator
 import os
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from pathlib import PurePath
 from types import TracebackType
 from typing import Any, overload
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean, plural, printable, shorten
+from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.formats.report.framing import KINDS, RawFile, cannot_read, message, open_raw, scan, text
+from ncu_roofline.formats.report.framing import RawFile, cannot_read, made, open_raw, scan, stated, text
 from ncu_roofline.formats.report.metrics import (
     Code,
-    CodeIndex,
     Instances,
     Layout,
     Metrics,
+    Modules,
     Place,
-    Source,
     Value,
     decode_column,
-    decode_counts,
     plain_value,
 )
-from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
+from ncu_roofline.formats.report.session import Process, Session, read_session
 
-_LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
+_LONGEST_NAME = 1_000_000  # letters; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
 _SHOWN_NAME = 60  # characters of a name at a prompt
 TIME_METRIC = "gpu__time_duration.sum"
@@ -49,24 +44,13 @@ _UNDERSTOOD = {"optimization": "warning"}
 SPEEDUP_TYPES = ("unknown", "local", "global")
 SEVERITIES = ("default", "low", "high")
 Dim3 = tuple[int, int, int]
+_LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
-_MOST_LAUNCHES = 20
-_NAME_LENGTH = 100
 _SHOWN = 12  # kernels at a prompt
 # Bytes of a record that says next to nothing (the shortest of 1,643 real ones has 16 kB), and so many in one report: every
 # kernel takes memory and a row, whatever it says.
 _SHORT, _MOST_SHORT = 1024, 100_000
-
-
-def pushed(names: Sequence[str], thread_id: int) -> Any:
-    """An Nvtx message that says that thread ``thread_id`` has pushed the ranges ``names``, outermost first."""
-    state = message("Nvtx")()
-    state.domains.add(id=0, name=b"<default domain>")
-    stack = state.threads.add(id=thread_id).domains.add(id=0).stack
-    for name in names:
-        stack.add(name=name.encode())
-    return state
 
 
 @dataclass(frozen=True)
@@ -150,27 +134,22 @@ def _read_rule(result: Any) -> RuleResult:
     """A RuleResult message as a value; tables and charts in its body are left out."""
     messages = []
     for item in result.body.items:
-        said, speedup = item.message, item.speedup
-        estimated = item.HasField("speedup") and speedup.HasField("value")
-        focus = [
-            FocusMetric(
-                text(one.name), one.value if one.HasField("value") else None, _word(SEVERITIES, one.severity), text(one.info)
+        if not item.HasField("message"):
+            continue
+        focus = []
+        for one in item.focus:
+            value = one.value if one.HasField("value") else None
+            focus.append(FocusMetric(text(one.name), value, _word(SEVERITIES, one.severity), text(one.info)))
+        estimated = item.speedup.HasField("value")
+        messages.append(
+            RuleMessage(
+                **{"text": "", **stated(item.message), "type": _word(MESSAGE_TYPES, [0, *item.message.type][-1])},
+                speedup=item.speedup.value if estimated else None,
+                speedup_type=_word(SPEEDUP_TYPES, item.speedup.type) if estimated else "",
+                focus=tuple(focus),
             )
-            for one in item.focus
-        ]
-        if item.HasField("message"):
-            messages.append(
-                RuleMessage(
-                    type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
-                    text=text(said.text),
-                    title=text(said.title),
-                    id=said.id if said.HasField("id") else None,
-                    speedup=speedup.value if estimated else None,
-                    speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
-                    focus=tuple(focus),
-                )
-            )
-    return RuleResult(text(result.identifier), text(result.name), text(result.section), tuple(messages))
+        )
+    return RuleResult(**{"identifier": "", "name": "", **stated(result)}, messages=tuple(messages))
 
 
 def _word(words: tuple[str, ...], number: int) -> str:
@@ -186,26 +165,20 @@ def encode_rule(rule: RuleResult) -> bytes:
 
     Raises ValueError for a type or severity that is neither a known word nor a number.
     """
-    result = message("RuleResult")(identifier=rule.identifier.encode(), name=rule.name.encode())
-    if rule.section:
-        result.section = rule.section.encode()
+    items = []
     for said in rule.messages:
-        item = result.body.items.add()
-        item.message.text = said.text.encode()
         words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
-        item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
-        if said.title:
-            item.message.title = said.title.encode()
-        if said.id is not None:
-            item.message.id = said.id
+        types = [_number(MESSAGE_TYPES, word) for word in words]
+        told = made("RuleMessage", text=said.text, type=types, id=said.id, title=said.title or None)
+        focus, speedup = [], None
+        for one in said.focus:
+            values = {**vars(one), "severity": _number(SEVERITIES, one.severity), "info": one.info or None}
+            focus.append(made("FocusMetric", message_id=said.id, **values))
         if said.speedup is not None:
-            item.speedup.type = _number(SPEEDUP_TYPES, said.speedup_type or "unknown")
-            item.speedup.value = said.speedup
-        for metric in said.focus:
-            focus = item.focus.add(name=metric.name.encode(), severity=_number(SEVERITIES, metric.severity))
-            for name, value in (("message_id", said.id), ("value", metric.value), ("info", metric.info.encode() or None)):
-                if value is not None:
-                    setattr(focus, name, value)
+            speedup = made("Speedup", type=_number(SPEEDUP_TYPES, said.speedup_type or "unknown"), value=said.speedup)
+        items.append(made("RuleItem", message=told, focus=focus, speedup=speedup))
+    body = made("RuleBody", items=items) if items else None
+    result = made("RuleResult", identifier=rule.identifier, name=rule.name, body=body, section=rule.section or None)
     encoded: bytes = result.SerializeToString()
     return encoded
 
@@ -216,11 +189,11 @@ class Kernel:
     Every property raises RooflineError for damaged bytes, and ValueError once the report is closed.
     """
 
-    def __init__(self, source: Source, place: Place, index: int) -> None:
+    def __init__(self, report: Report, place: Place, index: int) -> None:
         self.index = index
         self.kind = place.kind.name
         self.process = place.process
-        self._source = source
+        self._report = report
         self._place = place
 
     def __repr__(self) -> str:
@@ -237,7 +210,7 @@ class Kernel:
     @functools.cached_property
     def launch(self) -> Launch:
         """Names, grid, block, stream, NVTX ranges."""
-        return _read_launch(self._source.raw, self._place)
+        return _read_launch(self._report._raw, self._place)
 
     @property
     def function_name(self) -> str:
@@ -262,7 +235,7 @@ class Kernel:
     @functools.cached_property
     def metrics(self) -> Metrics:
         """Metrics by full name."""
-        return Metrics(self._source.raw, self._source.record(self._place))
+        return self._report._metrics_at(self._place)
 
     @property
     def device(self) -> Device | None:
@@ -272,13 +245,13 @@ class Kernel:
     @property
     def sections(self) -> tuple[bytes, ...]:
         """The sections it was collected with, as serialized ProfilerSection messages; not kept, so that memory stays small."""
-        return tuple(self._parse(self._place.kind.body_message).sections)
+        return tuple(self._parse("Body").sections)
 
     @property
     def rule_results(self) -> tuple[RuleResult, ...]:
         """What the rules of ncu said about it."""
-        rules = getattr(self._parse(self._place.kind.body_message), "rules", ())
-        return tuple(_read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
+        rules = getattr(self._parse("Body"), "rules", ())
+        return tuple(_read_rule(self._report._raw.decode("RuleResult", data, self._place.offset)) for data in rules)
 
     @property
     def code(self) -> Code | None:
@@ -287,7 +260,7 @@ class Kernel:
         Read when asked for; kept is the one that was asked for last in the report.
         """
         module = self.module
-        return self._source.code.find(self.process, module) if module is not None else None
+        return self._report._modules.find(self.process, module) if module is not None else None
 
     @property
     def module(self) -> int | None:
@@ -297,7 +270,7 @@ class Kernel:
         """
         if self.kind != "kernel":
             return None  # only these refer to one
-        source = self._parse("KernelSource").source
+        source = self._parse("Head").source
         return int(source.reference) if source.HasField("reference") else None
 
     def base_address(self) -> int | None:
@@ -317,35 +290,32 @@ class Kernel:
         addresses = named & listed if listed else named
         return addresses.pop() if len(addresses) == 1 else None
 
-    def _parse(self, message: str) -> Any:
-        return self._source.raw.parse(message, self._place.offset, self._place.length)
+    def _parse(self, view: str) -> Any:
+        return self._report._raw.parse(self._place.kind.view(view), self._place.offset, self._place.length)
 
 
 def _read_launch(raw: RawFile, place: Place) -> Launch:
     """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
     kind = place.kind.name
-    head = raw.parse(place.kind.head_message, place.offset, place.length)
-    function, demangled, mangled, display = (getattr(head, name, b"") for name in _NAMED)
+    head = raw.parse(place.kind.view("Head"), place.offset, place.length)
+    said = stated(head)
+    function, demangled, mangled, display = (said.get(name, "") for name in _NAMED)
     longest = max(map(len, (function, demangled, mangled, display)))
     if longest > _LONGEST_NAME:
-        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} bytes, which no compiler makes")
+        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} letters, which no compiler makes")
     launched = head if kind == "kernel" else None
-    function_name = name = text(display) or kind
+    function_name = name = display or kind
     if kind == "kernel":
-        function_name, name = text(function) or text(demangled), text(demangled) or text(function)
+        function_name, name = function or demangled, demangled or function
     elif kind == "cmdlist" and len(head.launches) == 1:
         launched = head.launches[0]
     sizes = (getattr(launched, one) if launched is not None and launched.HasField(one) else None for one in ("grid", "block"))
     grid, block = ((size.x, size.y, size.z) if size is not None else None for size in sizes)
-    known = head.DESCRIPTOR.fields_by_name
-    stream, context, created = (
-        getattr(head, one) if one in known and head.HasField(one) else None for one in ("stream", "context", "created")
-    )
     # Names of the NVTX ranges around it: those that were started and ended (on any thread) come before those that its thread
     # pushed, which nest inside a function.
     ranges: list[str] = []
-    if said := b"".join(head.nvtx):  # a message may come in parts
-        state = raw.decode("Nvtx", said, place.offset)
+    if parts := b"".join(head.nvtx):  # a message may come in parts
+        state = raw.decode("Nvtx", parts, place.offset)
         entries = [(domain.id, entry) for domain in state.start_end for entry in domain.ranges]
         own = (thread for thread in state.threads if thread.id == head.thread_id)
         entries += [(domain.id, entry) for thread in own for domain in thread.domains for entry in domain.stack]
@@ -358,12 +328,12 @@ def _read_launch(raw: RawFile, place: Place) -> Launch:
         kind,
         function_name,
         name,
-        text(mangled),
+        mangled,
         grid=grid,
         block=block,
-        stream=stream,
-        context=context,
-        created=created,
+        stream=said.get("stream"),
+        context=said.get("context"),
+        created=said.get("created"),
         clock_locked=head.clock.locked if head.HasField("clock") else None,
         nvtx=tuple(ranges),
     )
@@ -390,10 +360,8 @@ def device_of(metrics: Mapping[str, Value]) -> Device | None:
 class _Kernels(Sequence[Kernel]):
     """Made when looked at and not kept: a report of 10,000 kernels costs the memory of one."""
 
-    def __init__(self, source: Source, places: Sequence[Place], start: int = 0, step: int = 1) -> None:
-        self._source = source
-        self._places = places
-        self._indices = range(start, start + step * len(places), step)
+    def __init__(self, report: Report, indices: Sequence[int]) -> None:
+        self._report, self._indices = report, indices
 
     @overload
     def __getitem__(self, index: int) -> Kernel: ...
@@ -403,12 +371,12 @@ class _Kernels(Sequence[Kernel]):
 
     def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
         if isinstance(index, slice):
-            indices = self._indices[index]
-            return _Kernels(self._source, self._places[index], indices.start, indices.step)
-        return Kernel(self._source, self._places[index], self._indices[index])
+            return _Kernels(self._report, self._indices[index])
+        own = self._indices[index]
+        return Kernel(self._report, self._report._places[own], own)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     def __repr__(self) -> str:
         more = [f"  ... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
@@ -425,7 +393,7 @@ class Report:
         self._raw = raw
         self._places: list[Place] = []
         processes: dict[bytes, Process] = {}
-        with_code = array("Q")
+        modules: list[tuple[Process, Sequence[tuple[int, int]]]] = []
         names: list[bytes] = []
         sessions: list[bytes] = []
         short = 0
@@ -434,23 +402,50 @@ class Report:
             sessions.extend(block.header.session)
             named = block.header.process
             if named not in processes:
-                processes[named] = read_process(raw.decode("Process", named, block.start))
+                processes[named] = Process(**stated(raw.decode("Process", named, block.start)))
             if block.counts[0]:
-                with_code.append(block.start)
+                modules.append((processes[named], block.records[: block.counts[0]]))
             for kind, offset, length in block.results():
                 short += length <= _SHORT
                 if short > _MOST_SHORT:
                     few = f"no more than {_SHORT:,} bytes, real ones 16,000 or more: it is damaged or made up"
                     raise cannot_read(raw.path, f"over {_MOST_SHORT:,} of its records of kernels have {few}", "Profile again.")
-                self._places.append(Place(KINDS[kind], offset, length, processes[named]))
+                self._places.append(Place(kind, offset, length, processes[named]))
         session = raw.decode("Session", b"".join(sessions), 0)  # of all blocks: protobuf merges joined messages
         self.session: Session = read_session(session, next((one for data, one in processes.items() if data), Process()))
         self._session_devices = tuple(map(_session_device, session.devices))
-        strings = [data.decode("utf-8", "replace") for data in names]
-        self._names = frozenset(strings)
-        self._source = Source(raw, strings, CodeIndex(raw, with_code, processes))
-        self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places)
+        self._strings = [data.decode("utf-8", "replace") for data in names]
+        self._modules = Modules(raw, modules)
+        self._names = frozenset(self._strings)
+        self._known: dict[tuple[int, ...], Layout] = {}  # by their name ids, each worked out once
         self._layouts: list[Layout | None] = [None] * len(self._places)
+
+    def _metrics_at(self, place: Place) -> Metrics:
+        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
+        raw, kind, offset = self._raw, place.kind, place.offset
+        data = raw[offset : offset + place.length]
+        # A slice is made at twice the speed of iteration.
+        ids = tuple(raw.decode(kind.view("NameIds"), data, offset).metrics.ids[:])
+        items = raw.decode(kind.view("Metrics"), data, offset).metrics
+        if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
+            named = [raw.decode("MetricScalar", item, offset) for item in items]
+            if not all(metric.HasField("name_id") for metric in named):
+                raise raw.damaged(offset, "a metric has no name")
+            ids = tuple([metric.name_id for metric in named])
+        layout = self._known.get(ids)
+        if layout is None:
+            beyond = next((name_id for name_id in ids if name_id >= len(self._strings)), None)
+            if beyond is not None:
+                raise raw.damaged(offset, f"a metric has name {beyond} of a table of {len(self._strings)} names")
+            if len(self._known) >= _LAYOUTS_KEPT:
+                self._known.clear()
+            layout = self._known[ids] = Layout({self._strings[name_id]: position for position, name_id in enumerate(ids)})
+        return Metrics(raw, layout, items, offset)
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """Its results in the order in which they were profiled."""
+        return _Kernels(self, range(len(self._places)))
 
     @property
     def ncu_version(self) -> str:
@@ -487,7 +482,7 @@ class Report:
 
     def names(self, launch: int) -> tuple[str, ...]:
         """`Metrics.names` of a kernel; at no cost if its `columns` were read.  Raises RooflineError for damaged bytes."""
-        layout = self._layouts[launch] or self._source.record(self._places[launch]).layout
+        layout = self._layouts[launch] or self._metrics_at(self._places[launch]).layout
         return tuple(layout.index)
 
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
@@ -514,19 +509,19 @@ class Report:
     def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
         groups: dict[Layout, tuple[list[str], Callable[[Any], Any], list[int], list[Any]]] = {}
         for row in rows:
-            record = self._source.record(self._places[row])
-            self._layouts[row] = record.layout
-            index = record.layout.index
-            if record.layout not in groups:
+            metrics = self._metrics_at(self._places[row])
+            layout = self._layouts[row] = metrics.layout
+            index = layout.index
+            if layout not in groups:
                 names = [name for name in result if name in index]
                 places = [index[name] for name in [*names, *names[:1]]]  # two at least, so that what is picked is a tuple
-                groups[record.layout] = names, operator.itemgetter(*places) if places else tuple, [], []
-            _, pick, of, items = groups[record.layout]
+                groups[layout] = names, operator.itemgetter(*places) if places else tuple, [], []
+            _, pick, of, items = groups[layout]
             of.append(row)
-            items.append(pick(record.items))
+            items.append(pick(metrics.serialized))
             for name, column in instances.items():
                 if name in index:
-                    column[row] = decode_counts(self._raw, record, name)
+                    column[row] = metrics.instances(name)
         offset = self._places[rows.start].offset
         for names, _, of, items in groups.values():
             for name, serialized in zip(names, zip(*items, strict=True), strict=False):
@@ -547,17 +542,6 @@ class Report:
         kernels = repr(self.kernels).partition("\n")
         said = ", ".join([kernels[0].strip("<>"), *about])
         return f"<Report {clean(os.path.basename(self.path))}: {said}>{kernels[1]}{kernels[2]}"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: a table of the first launches; nothing of the report reaches it unescaped."""
-        devices = ", ".join(device.name for device in self.devices) or "no GPU named"
-        release = f"Nsight Compute {self.ncu_version}" if self.ncu_version else "Nsight Compute of unknown release"
-        heading = escape(printable(f"{PurePath(self.path).name}: {plural(len(self), 'launch')}, {devices}, {release}"))
-        rows = "".join(map(_row, self.kernels[:_MOST_LAUNCHES]))
-        more = len(self) - _MOST_LAUNCHES
-        rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
-        header = "".join(f"<th>{name}</th>" for name in ("launch", "kernel", "grid", "block", "time"))
-        return f"<p>{heading}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{rest}"
 
     def close(self) -> None:
         """Give the file back."""
@@ -594,12 +578,3 @@ def read_report(path: str | os.PathLike[str]) -> Report:
     except BaseException:
         raw.close()
         raise
-
-
-def _row(kernel: Kernel) -> str:
-    nanoseconds = kernel.metrics.get(TIME_METRIC)
-    seconds = nanoseconds * 1e-9 if isinstance(nanoseconds, (int, float)) else float("nan")
-    name = kernel.name if len(kernel.name) <= _NAME_LENGTH else f"{kernel.name[: _NAME_LENGTH - 3]}..."
-    sizes = ["x".join(map(str, size)) if size else "" for size in (kernel.launch.grid, kernel.launch.block)]
-    cells = [str(kernel.index), name, *sizes, format_value(seconds, "second")]
-    return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"

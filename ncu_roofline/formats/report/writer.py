@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any
 
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.formats.report.framing import KINDS, as_named, file_start, message, pack_block
+from ncu_roofline.formats.report.framing import KINDS, as_named, file_start, made, pack_block
 from ncu_roofline.formats.report.metrics import Code, Value
-from ncu_roofline.formats.report.reader import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule, pushed
+from ncu_roofline.formats.report.reader import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule
 from ncu_roofline.formats.report.session import Session
 
 _THREAD = 1
@@ -68,33 +68,31 @@ def write_report(path: str | os.PathLike[str], data: ReportData, *, overwrite: b
 
 def encode_report(data: ReportData) -> Iterator[bytes]:
     """The bytes of a report, block by block.  Raises ValueError for an unknown kind of result."""
-    session, said = data.session, message("Session")(process_id=data.session.process.id)
-    host = (session.process.host or session.host).encode()
-    process = message("Process")(id=session.process.id, host=host, name=session.process.name.encode()).SerializeToString()
+    session = data.session
+    host = session.process.host or session.host
+    process = made("Process", id=session.process.id, host=host, name=session.process.name).SerializeToString()
 
     def header(sources: int = 0, of: Any = None) -> Any:
-        result = message("BlockHeader")(sources=sources, kernels=0, process=process)
-        if of is not None:
-            result.session.append(of.SerializeToString())
-        return result
+        said = None if of is None else [of.SerializeToString()]
+        return made("BlockHeader", sources=sources, kernels=0, process=process, session=said)
 
-    if session.created is not None:
-        said.created = session.created
-    for system in (said.host, said.target):
-        system.os, system.name = session.os.encode(), session.host.encode()
+    system = made("System", os=session.os, name=session.host)
     versions = session.versions or (
         ("Nsight Compute Target", session.ncu_version),
         ("Display Driver Version", session.driver_version),
         ("CUDA Version", session.cuda_version),
     )
-    for provider, version in versions:
-        if version:
-            said.versions.add(provider=provider.encode(), version=version.encode())
-    if session.command_line:
-        said.command_line = session.command_line.encode()
-    for name in ("clock_control", "replay"):
-        if getattr(session, name):
-            setattr(said.settings, name, getattr(session, name).encode())
+    settings = made("Settings", clock_control=session.clock_control or None, replay=session.replay or None)
+    said = made(
+        "Session",
+        process_id=session.process.id,
+        created=session.created,
+        host=system,
+        target=system,
+        versions=[made("Version", provider=provider, version=version) for provider, version in versions if version],
+        settings=settings if settings.ListFields() else None,
+        command_line=session.command_line or None,
+    )
     yield file_start()
     yield pack_block(header(of=said), [])
     ids: dict[str, int] = {}  # of names of metrics
@@ -113,29 +111,29 @@ def encode_report(data: ReportData) -> Iterator[bytes]:
         yield pack_block(own, [result])
         if device is not None and device not in devices:  # once more, for the session page of ncu, which fails without
             devices.add(device)
-            said = message("Session")()
-            entry = said.devices.add(id=device.index or 0, name=device.name.encode())
+            entry = made("SessionDevice", id=device.index or 0, name=device.name)
             for name, value in device.attributes.items():
-                _set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
+                set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
+            said = made("Session", devices=[entry])
             yield pack_block(header(of=said), [])
 
 
 def _source_record(code: Code, number: int, device: Device | None) -> bytes:
     """A module; ncu disassembles for the chip that it names."""
-    record = message("SourceRecord")(id=number)
-    if code.cubin:
-        record.cubin = code.cubin
+    chip: dict[str, int] = {}
     if device is not None and device.compute_capability is not None:
         major, minor = device.compute_capability
-        record.major, record.capability, record.zero = major, major << 16 | minor, 0
-    for file in code.files:
-        entry = message("ImportedFile")(name=file.name.encode(), text=file.text.encode())
-        record.files.files.append(entry.SerializeToString())
-    for function in code.functions:
-        entry = message("CodeFunction")(name=function.name.encode(), address=function.address)
-        if function.symbol is not None:
-            entry.symbol = function.symbol
-        record.functions.functions.append(entry.SerializeToString())
+        chip = {"major": major, "capability": major << 16 | minor, "zero": 0}
+    files = [made("ImportedFile", name=one.name, text=one.text).SerializeToString() for one in code.files]
+    functions = [made("CodeFunction", **vars(one)).SerializeToString() for one in code.functions]
+    record = made(
+        "SourceRecord",
+        id=number,
+        cubin=code.cubin or None,
+        files=made("FileTable", files=files) if files else None,
+        functions=made("FunctionTable", functions=functions) if functions else None,
+        **chip,
+    )
     return bytes(record.SerializeToString())
 
 
@@ -143,19 +141,14 @@ def _result(kernel: KernelData, ids: dict[str, int], module: int | None) -> byte
     kind = _KINDS.get(kernel.kind)
     if kind is None:
         raise ValueError(f"{kernel.kind!r} is not a kind of result: {', '.join(_KINDS)}")
-    result = message(kind.result_message)(thread_id=_THREAD, api_call_id=0, context=kernel.context)
+    result = made(kind.view("Result"), thread_id=_THREAD, api_call_id=0, context=kernel.context)
     if kernel.kind == "kernel":  # ncu wants all of these
         function = kernel.function_name or kernel.name.partition("(")[0]
-        result.mangled, result.function = (kernel.mangled_name or function).encode(), function.encode()
-        result.demangled = kernel.name.encode()
-        result.program = result.kernel_id = 0
-        result.dimensions = 3
-        result.offset.x = result.offset.y = result.offset.z = 0
-        for size, (x, y, z) in ((result.grid, kernel.grid), (result.block, kernel.block)):
-            size.x, size.y, size.z = x, y, z
-        result.source.SetInParent()
-        if module is not None:
-            result.source.reference = module
+        names = {"mangled": kernel.mangled_name or function, "function": function, "demangled": kernel.name}
+        grid, block, offset = (made("Dim3", x=x, y=y, z=z) for x, y, z in (kernel.grid, kernel.block, (0, 0, 0)))
+        sizes = {"dimensions": 3, "offset": offset, "grid": grid, "block": block}
+        source = made("Source", reference=module)
+        result.MergeFrom(made(kind.view("Result"), program=0, kernel_id=0, **names, **sizes, source=source))
     if kernel.kind != "range":
         result.stream = kernel.stream
     if kernel.kind in ("kernel", "cmdlist"):
@@ -163,21 +156,24 @@ def _result(kernel: KernelData, ids: dict[str, int], module: int | None) -> byte
     if kernel.clock_locked is not None:
         result.clock.requested = result.clock.locked = kernel.clock_locked
     if kernel.nvtx:
-        result.nvtx.CopyFrom(pushed(kernel.nvtx, _THREAD))
+        stack = [made("NvtxPushed", name=name) for name in kernel.nvtx]
+        thread = made("NvtxThread", id=_THREAD, domains=[made("NvtxPushPop", id=0, stack=stack)])
+        result.nvtx.CopyFrom(made("Nvtx", domains=[made("NvtxDomain", id=0, name="<default domain>")], threads=[thread]))
     result.sections.extend(kernel.sections)
     for name in dict.fromkeys((*kernel.metrics, *kernel.instances)):
         metric = result.metrics.add(name_id=ids.setdefault(name, len(ids)))
         if name in kernel.metrics:
-            _set_value(metric.value, kernel.metrics[name])
+            set_value(metric.value, kernel.metrics[name])
         for correlation, value in kernel.instances.get(name, ()):
             instance = metric.instances.add()
-            _set_value(instance.value, value)
+            set_value(instance.value, value)
             if correlation is not None:
-                _set_value(instance.correlation, correlation)
+                set_value(instance.correlation, correlation)
     return bytes(result.SerializeToString())
 
 
-def _set_value(message: Any, value: Value) -> None:
+def set_value(message: Any, value: Value) -> None:
+    """Put a value into a Value message: an int as an unsigned counter if it is in range, any other number as a double."""
     if isinstance(value, str):
         message.text = value.encode()
     elif isinstance(value, int) and 0 <= value < _UINT64_END:

@@ -64,31 +64,28 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "negate": 3}
 
 
-class _Sides:
-    """What has work on one side and traffic on the other."""
-
-    work_metrics: tuple[str, ...]
-    traffic_metrics: tuple[str, ...]
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """All metrics that gave it; empty for constants."""
-        return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
-
-
 @dataclass(frozen=True)
-class Roof(_Sides):
-    """Peak work (horizontal line) and peak traffic (diagonal line).  `computed` names derived metrics that the report lacks and
-    that were computed here from the section's definitions; NVIDIA's viewers, which compute them only while profiling, draw no
-    such roof.  `lacking`: summands that the report lacks."""
+class _Sides:
+    """Work and traffic per second, and the metrics that gave them; none for constants.  `computed` names derived metrics that
+    the report lacks and that were computed here from the section's definitions; NVIDIA's viewers, which compute them only while
+    profiling, draw nothing with these.  `lacking`: summands that the report lacks."""
 
     label: str
-    peak_work: float
-    peak_traffic: float
+    work: float
+    traffic: float
     work_metrics: tuple[str, ...]
     traffic_metrics: tuple[str, ...]
     computed: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All metrics that gave it."""
+        return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
+
+
+class Roof(_Sides):
+    """Peak work (horizontal line) and peak traffic (diagonal line); `model.embedded` makes NaN of a line that can't be."""
 
     @property
     def is_measured(self) -> bool:
@@ -96,18 +93,13 @@ class Roof(_Sides):
         return re.search(r"\bmeasured\b", self.label) is not None
 
 
-@dataclass(frozen=True)
 class Point(_Sides):
-    """Achieved work and traffic per second, and their quotient."""
+    """Achieved work and traffic."""
 
-    label: str
-    work: float
-    traffic: float
-    intensity: float
-    work_metrics: tuple[str, ...]
-    traffic_metrics: tuple[str, ...]
-    computed: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
+    @property
+    def intensity(self) -> float:
+        """Work per traffic."""
+        return self.work / self.traffic
 
 
 @dataclass(frozen=True)
@@ -297,12 +289,9 @@ class _Reader:
         rest = (computed, tuple(dict.fromkeys(absent)))
         if line.kind == "wall":
             return Wall(label, values[0], names[0])
-        quotient = values[0] / values[1]
-        if not 0 < quotient < math.inf:
+        if not 0 < values[0] / values[1] < math.inf:
             return Dropped(line.kind, label, "value", IMPLAUSIBLE, names[0] + names[1])
-        if line.kind == "roof":
-            return Roof(label, values[0], values[1], names[0], names[1], *rest)
-        return Point(label, values[0], values[1], quotient, names[0], names[1], *rest)
+        return (Roof if line.kind == "roof" else Point)(label, values[0], values[1], names[0], names[1], *rest)
 
 
 def _number(value: Value) -> float:

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release
@@ -145,8 +144,8 @@ def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
     here = [roof for roof in roofs if classify(roof.traffic_metrics)[1] == level]
     here = here or [roof for roof in roofs if level in levels_of(roof)]
     both = [roof for roof in own if roof in here]
-    work = max((roof.peak_work for roof in own), default=math.nan)
-    return work, _only([roof.peak_traffic for roof in both or here])
+    work = max((roof.work for roof in own), default=math.nan)
+    return work, _only([roof.traffic for roof in both or here])
 
 
 def _of_work(roofs: Sequence[Roof], point: Point) -> list[Roof]:
@@ -160,7 +159,7 @@ def _of_work(roofs: Sequence[Roof], point: Point) -> list[Roof]:
         steps.append([roof for roof, kind in kinds if _is_kind_of(precision, kind)])
     # Constants, and counters of unknown names: one line is everybody's, of several nobody knows whose they are.
     unnamed = [roof for roof, kind in kinds if not (precision and kind)]
-    steps.append([] if math.isnan(_only([roof.peak_work for roof in unnamed])) else unnamed)
+    steps.append([] if math.isnan(_only([roof.work for roof in unnamed])) else unnamed)
     return next(filter(None, steps), [])
 
 
@@ -175,34 +174,24 @@ def _only(peaks: Sequence[float]) -> float:
     return max(peaks) if same else math.nan
 
 
-class HalfFactor(NamedTuple):
-    """What to multiply a chart's roofs (peak work) and points (work) with, and the sentence that says so ("" for factors 1)."""
-
-    roof: float = 1.0
-    point: float = 1.0
-    sentence: str = ""
-
-
-_TWICE = HalfFactor(
-    *(2.0, 2.0),
+HALVED = (
     "Nsight Compute before 2025.1 counts a packed half-precision instruction as one lane: this chart's roofs are 2x too low, "
-    "and so are its points if the kernel uses packed instructions (for scalar ones the points are right)",
+    "and so are its points if the kernel uses packed instructions (for scalar ones the points are right)"
 )
 
 
-def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
-    """Correction for an FP16 chart of a release (``"2024.2.1.0"``; "" if unknown); factors 1 for every other chart.  Counters
-    of half precision count instructions of a thread, and HFMA2 does 4 operations, HADD2 and HMUL2 do 2.  Stock sections
-    weighted them 2, 1, 1 until 2024 and 4, 2, 2 since 2025.1.  The weights in the names of the derived metrics decide; the
-    version does for stock charts whose names carry none."""
+def counts_halves_once(chart: Chart, ncu_version: str) -> bool:
+    """Whether roofs and points of a chart are 2x too low (`HALVED`): an FP16 chart of some releases (``"2024.2.1.0"``; "" if
+    unknown).  Counters of half precision count instructions of a thread, and HFMA2 does 4 operations, HADD2 and HMUL2 do 2.
+    Stock sections weighted them 2, 1, 1 until 2024 and 4, 2, 2 since 2025.1.  The weights in the names of the derived metrics
+    decide; the version does for stock charts whose names carry none."""
     lines: list[Roof | Point] = [*chart.roofs, *chart.points]
     if not any(classify(line.work_metrics)[0] == "fp16" for line in lines):
-        return HalfFactor()
+        return False
     names = {name for line in lines for name in line.work_metrics}
     weights = {match[1] for name in names if (match := re.search(r"_hfma_pred_on_x(\d{1,9})", name))}
     old = (parse_release(ncu_version) or _FIRST_RIGHT) < _FIRST_RIGHT  # nothing is corrected on a guess
-    twice = weights == {"2"} if weights else old and chart.section.startswith(_STOCK)
-    return _TWICE if twice else HalfFactor()
+    return weights == {"2"} if weights else old and chart.section.startswith(_STOCK)
 
 
 def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:

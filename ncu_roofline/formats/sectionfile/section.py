@@ -1,8 +1,8 @@
 """A section is the protobuf message that reports embed, and `.section` files spell out: its fields, how it is read and made.
 
-The table of fields, with the releases that know each name, is `data/section_fields.txt`.  Newer fields whose numbers are not
-published are known by name only (`NAMED_ONLY`): they are accepted and left out of the bytes.  Texts are bytes in the message
-(real reports hold some that are not UTF-8), enums are numbers.
+The table of fields, with the releases that know each name, is `data/section_fields.txt`.  Fields whose numbers are not
+published are accepted and left out of the bytes.  Texts are bytes in the message (real reports hold some that are not UTF-8),
+enums are numbers.
 
 Filters say which metric, definition, chart or section is meant for which compute capability.  What they do, as seen in the
 output of ncu 2024.2 for reports with hand-made sections:
@@ -17,11 +17,12 @@ output of ncu 2024.2 for reports with hand-made sections:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import DATA, Release
+from ncu_roofline.formats.wire import Schema, build_messages, read_schema
 
 RELEASES: tuple[Release, ...] = (
     *((2020, 3), (2021, 1), (2021, 2), (2021, 3), (2022, 1), (2022, 2), (2022, 3), (2022, 4)),
@@ -33,55 +34,12 @@ MOST_BYTES = 2_000_000
 """Of a section, as text or message: the largest known, of Nsight Compute, has 0.6 MB."""
 PER_SECOND = "ValueCyclesPerSecondExpression"
 """The field of a value that is a sum per cycle times the cycles per second."""
-_TIMELINE = ("Timeline", "TimelineGroup", "TimelineRow")
-NAMED_ONLY: Mapping[tuple[str, str], Release] = {
-    ("Metric", "Multiplier"): (2025, 1),
-    **dict.fromkeys((("Metric", "Color"), ("Metric", "UserMetricExpr"), ("Group", "SchedulingHints")), (2025, 3)),
-    **dict.fromkeys((("Filter", "MinKmd"), ("Filter", "MaxKmd")), (2025, 3)),
-    ("Filter", "EcSku"): (2026, 2),
-    ("BodyItem", "MetricInstancesTable"): (2026, 2),
-    **{(owner, "PmWarpSamplingMetric"): (2025, 4) for owner in (*_TIMELINE, "Metric")},
-    **{(owner, name): (2026, 2) for owner in _TIMELINE for name in ("GroupRow", "MaxType", "Overlay", "Markers")},
-}
-"""(message, field) -> first release, where neither number nor type is published."""
 _MAX_NESTING = 20  # containers in containers; stock sections have one level
 # Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
 _RENAMED = {101: 110}
 
 Range = tuple[int | None, int | None]
 """Architecture numbers from the first to the last, both included; None is open."""
-
-
-class History(NamedTuple):
-    """The first and the last release that know a name."""
-
-    since: Release = (0, 0)
-    until: Release = (9999, 9)
-
-    def known_to(self, release: Release) -> bool:
-        return self.since <= release <= self.until
-
-
-ALWAYS = History()
-
-
-class FieldType(NamedTuple):
-    """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table; or a value of an enum."""
-
-    name: str
-    number: int
-    kind: str
-    repeated: bool
-    required: bool
-    oneof: str
-    history: History
-
-
-class Schema(NamedTuple):
-    """The table: fields of each message by name, values of each enum."""
-
-    messages: dict[str, dict[str, FieldType]]
-    enums: dict[str, tuple[FieldType, ...]]
 
 
 def release_of(text: str) -> Release:
@@ -92,29 +50,9 @@ def release_of(text: str) -> Release:
     return int(match[1]), int(match[2])
 
 
-def _table() -> str:
-    return (DATA / "section_fields.txt").read_text("utf-8")
-
-
 @cache
 def schema() -> Schema:
-    found = Schema({}, {})
-    for paragraph in _table().strip().split("\n\n")[1:]:
-        owner, _, entries = paragraph.partition(":")
-        fields: dict[str, FieldType] = {}
-        for entry in entries.split(","):  # `name=number type|choice @since-until`
-            text, _, span = entry.partition("@")
-            since, _, until = span.strip().partition("-")
-            history = History(release_of(since) if since else ALWAYS.since, release_of(until) if until else ALWAYS.until)
-            named, *words = text.split()
-            name, _, number = named.partition("=")
-            kind, _, oneof = "".join(words).partition("|")
-            fields[name] = FieldType(name, int(number), kind.rstrip("*!"), "*" in kind, "!" in kind, oneof, history)
-        if owner.startswith("enum "):
-            found.enums[owner.removeprefix("enum ")] = tuple(fields.values())
-        else:
-            found.messages[owner] = fields
-    return found
+    return read_schema((DATA / "section_fields.txt").read_text("utf-8"))
 
 
 @cache
@@ -122,9 +60,7 @@ def messages(*, strict: bool = False) -> dict[str, Any]:
     """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.  They hold
     whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required. ``strict``: those
     that text is read into, where enums have names and choices are one field each."""
-    from ncu_roofline.formats.wire import build_messages
-
-    return build_messages("section" if strict else "ncu_roofline.sections", _table(), strict=strict)
+    return build_messages("section" if strict else "ncu_roofline.sections", schema(), strict=strict)
 
 
 def arch_number(compute_capability: tuple[int, int]) -> int:

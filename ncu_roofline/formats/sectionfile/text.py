@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import Release
 from ncu_roofline.formats.sectionfile import section as sections
+from ncu_roofline.formats.wire import ALWAYS, FieldType, History
 
 _TOKEN = re.compile(
     r"""\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}<>\[\]:,;])|[-+.\w]+""",
@@ -67,7 +68,7 @@ class Use(NamedTuple):
     line: int
     column: int
     name: str
-    history: sections.History
+    history: History
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class Document:
 
     @property
     def data(self) -> bytes:
-        """The bytes that reports embed; fields whose numbers are not published (`NAMED_ONLY`) are not in them."""
+        """The bytes that reports embed; fields whose numbers are not published are not in them."""
         data: bytes = self.root.message.SerializeToString()
         return data
 
@@ -145,30 +146,29 @@ class _Walk:
             self.at += 1
             field = known.get(name)
             if kind and field is None:
-                since = sections.NAMED_ONLY.get((kind, name))
-                if since is None:
-                    close = difflib.get_close_matches(name, list(known), 1)
-                    meant = f"; {close[0]} is meant?" if close else ""
-                    reason = f"no release knows a field {path}{name}{meant}"
-                    raise SectionSyntaxError(*self.places[start], reason, "unknown-field")
-                self.uses.append(Use(*self.places[start], f"{kind}.{name}", sections.History(since)))
+                close = difflib.get_close_matches(name, list(known), 1)
+                meant = f"; {close[0]} is meant?" if close else ""
+                reason = f"no release knows a field {path}{name}{meant}"
+                raise SectionSyntaxError(*self.places[start], reason, "unknown-field")
+            published = field if field and field.number else None  # of others nothing is in the message
             self.skip(":")
             several = self.skip("[")
             while not (several and self.skip("]")):
                 start = self.tokens[self.at][2] if several else start
                 position = seen[name] = seen.get(name, -1) + 1
-                value = getattr(message, name)[position] if field and field.repeated else field and getattr(message, name)
-                child = self.field(field, f"{path}{name}", value, self.places[start])
+                value: Any = getattr(message, name) if published else None
+                value = value[position] if published and published.repeated else value
+                child = self.field(published, f"{path}{name}", value, self.places[start])
                 if field:
                     self.use(self.places[start], f"{kind}.{name}" if path else name, field.history)
-                    children.append(child)
+                children += [child] if published else []
                 self.skip(",")
                 if not several:
                     break
             self.skip(",", ";")
         return tuple(children)
 
-    def field(self, field: sections.FieldType | None, path: str, value: Any, place: tuple[int, int]) -> Field:
+    def field(self, field: FieldType | None, path: str, value: Any, place: tuple[int, int]) -> Field:
         name = path.rpartition(".")[2]
         if self.skip("{", "<"):
             kind = field.kind if field else ""
@@ -184,11 +184,11 @@ class _Walk:
         values = sections.schema().enums.get(field.kind, ()) if field else ()
         if known := [one for one in values if one.name == raw] or [one for one in values if one.number == value]:
             since, until = min(one.history.since for one in known), max(one.history.until for one in known)
-            self.use(place, f"{name} {raw}", sections.History(since, until))
+            self.use(place, f"{name} {raw}", History(since, until))
         return Field(name, *place, sections.text_of(value) if isinstance(value, bytes) else value)
 
-    def use(self, place: tuple[int, int], name: str, history: sections.History) -> None:
-        if history != sections.ALWAYS:
+    def use(self, place: tuple[int, int], name: str, history: History) -> None:
+        if history != ALWAYS:
             self.uses.append(Use(*place, name, history))
 
     def require(self, kind: str, children: Sequence[Field], place: tuple[int, int], where: str) -> None:
@@ -217,7 +217,7 @@ def section_text(section: Any, *, cc_names: bool) -> str:
     return "".join(fields(sections.ROOT, section, ""))
 
 
-def _scalar(field: sections.FieldType, value: Any, cc_names: bool) -> str:
+def _scalar(field: FieldType, value: Any, cc_names: bool) -> str:
     if field.kind == "bytes":  # names of GPUs come from files of others
         return json.dumps("".join(c if c.isprintable() else " " for c in sections.text_of(value)), ensure_ascii=False)
     if field.kind == "GpuArch":

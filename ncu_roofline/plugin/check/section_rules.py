@@ -22,8 +22,9 @@ from ncu_roofline.chips.fields import Release, release_text
 from ncu_roofline.formats.sectionfile import charts
 from ncu_roofline.formats.sectionfile.charts import NAN_AS_ZERO, Line, Program, compile_section, parse_expression
 from ncu_roofline.formats.sectionfile.classify import classify
-from ncu_roofline.formats.sectionfile.section import ALWAYS, EVERYWHERE, MOST_BYTES, RELEASES, Filter, filter_of, name_on
+from ncu_roofline.formats.sectionfile.section import EVERYWHERE, MOST_BYTES, RELEASES, Filter, filter_of, name_on
 from ncu_roofline.formats.sectionfile.text import Document, Field, SectionSyntaxError, parse_document, read_bytes
+from ncu_roofline.formats.wire import ALWAYS
 from ncu_roofline.plugin.check.chips import (
     BASE,
     SUFFIX,
