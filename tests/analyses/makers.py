@@ -256,13 +256,13 @@ def told(given: Given, every: Given) -> list[Given]:
     columns["offset"] = [16 * place for place in range(len(lines))]
     if stalls:
         columns["samples"] = [sum(samples for at, _, samples in stalls if at == place) for place in range(len(lines))]
-    sampled = [{"function": "k", "offset": 16 * at, "reason": reason, "samples": samples} for at, reason, samples in stalls]
-    table = {name: [one[name] for one in sampled] for name in ("function", "offset", "reason", "samples")}
+    sampled: Given = {}
+    for at, reason, samples in stalls:
+        sampled.setdefault(reason, {})[at] = sampled.get(reason, {}).get(at, 0.0) + samples
     amounts, chip = given.get("amounts", {}), tuple(given.get("capability", (0, 0)))
     about = About(chip, given.get("hits", {}), amounts, bound=given.get("bound", ""))
     called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
-    said = finder.findings(columns, table, loops_of(lines), about, called)
-    return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
+    return finder.findings(columns, sampled, loops_of(lines), about, called)
 
 
 def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:

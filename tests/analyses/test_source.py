@@ -252,9 +252,8 @@ def test_a_long_reason_takes_no_memory(tmp_path: Path) -> None:
     """An array of texts as wide as the longest of them has the longest once for each row; a name of 3 MB is no reason."""
     found = made(tmp_path, **{f"{STALL}{'A' * 3_000_000}": [(BASE, 1.0)], f"{STALL}a\u202eb": [(BASE, 1.0)]})
     assert set(found.stalls["reason"]) == {"wait", "selected"}
-    stalls = {"function": ["k"] * 100, "offset": list(range(100)), "reason": ["wait"] * 99 + ["A" * 1_000_000]}
+    sampled = {"wait": dict.fromkeys(range(99), 1.0), "A" * 1_000_000: {99: 1.0}}
     tracemalloc.start()
-    sampled = {**stalls, "samples": [1.0] * 100, "not_issued": [1.0] * 100}
     findings(found.instruction_columns, sampled, found.loop_columns, About())
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()

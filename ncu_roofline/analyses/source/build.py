@@ -14,8 +14,8 @@ import numpy as np
 from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import code, frames
 from ncu_roofline.analyses.source.code import Disassemble
-from ncu_roofline.analyses.source.frames import FINDINGS, WHERE, WITHIN, SourceRoofline, field_of
-from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
+from ncu_roofline.analyses.source.frames import FINDINGS, TOTALS, WHERE, WITHIN, SourceRoofline, field_of
+from ncu_roofline.analyses.source.totals import Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.chips import findings as rules
@@ -28,11 +28,11 @@ from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
-from ncu_roofline.formats.report import Kernel, Report
+from ncu_roofline.formats.report import Kernel, Report, read_report
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.kernels import bounds_of
-from ncu_roofline.model.measurements import Measurements, as_float
+from ncu_roofline.model.measurements import FloatArray, Measurements, as_float
 from ncu_roofline.model.points import Roofs
 from ncu_roofline.model.roofline import (
     CeilingsFile,
@@ -46,7 +46,8 @@ from ncu_roofline.model.roofline import (
     roofline,
 )
 from ncu_roofline.model.selection import Selection, kernel_keys
-from ncu_roofline.model.work import MIXED
+from ncu_roofline.model.work import MIXED, loads_constants
+from ncu_roofline.rendering.document import Column
 
 _WHAT = "Cannot show the source of"
 _SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
@@ -140,7 +141,7 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     if not chosen:
         raise _not_counted(report, m, options.select)
     m = m.take(np.array(sorted(chosen), dtype=np.int64))
-    texts, made = dict[str, tuple[str, ...]](), list[_Launch]()
+    texts, parts, notes, others = dict[str, tuple[str, ...]](), list[dict[str, Any]](), list[str](), set[int]()
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
         everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
@@ -148,26 +149,50 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
         bounds = bounds_of(zip(*(drawn.kernel_columns[name].tolist() for name in ("verdict", "limit")), strict=True))
         limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), bounds)
         for row, (_, counts) in enumerate(sorted(chosen.items())):
-            kernel = report.kernels[int(m.launch[row])]
-            made.append(_Launch(kernel, counts, limits[row], m, row))
-            _add_texts(texts, kernel, made[-1].found, options.folders)
-        names = drawn.kernel_columns["kernel"].tolist()
-        parts = [launch.tables(name, texts, options) for launch, name in zip(made, names, strict=True)]
-    # INT32 is left out of launches whose performance counts other work.
-    others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == frames.FLOPS}
-    points = drawn.point_columns
-    pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
-    kept = np.array([precision != frames.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
+            kernel, roofs = report.kernels[int(m.launch[row])], limits[row]
+            found = code.Instructions(kernel, counts, m.capability[row], constants=roofs.constants)
+            loops, totals = code.Loops(found), Totals(found, kernel.metrics, roofs)
+            performance_of = roofs.performance_of(found.whole)
+            if performance_of == frames.FLOPS:
+                others.add(int(m.launch[row]))
+            _add_texts(texts, kernel, found, options.folders)
+            lines, summed = found.lines(texts), loops.summed()
+            sass = found.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
+            own: dict[str, Mapping[str, Any]] = {
+                "instructions": found.columns | {"sass": sass} | found.shown(found.counts),
+                "lines": lines,
+                "outer_lines": found.lines(texts, outermost=True),
+                "loops": summed | totals.performance(summed, performance_of),
+                "functions": found.functions(kernel.mangled_name),
+                "stalls": found.stall_columns(),
+                "totals": _by_column(totals.rows, TOTALS),
+                "findings": _by_column(_findings_of(kernel, found, loops, m, roofs.bound, row), FINDINGS),
+            }
+            where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")}
+            where |= {"kernel": drawn.kernel_columns["kernel"][row], "performance_of": performance_of}
+            where["unit"] = "op" if performance_of == frames.INTEGERS else roofs.unit
+            sizes = {name: len(next(iter(values.values()))) for name, values in own.items()}
+            parts.append({name: {one: [where[one]] * sizes[name] for one in where} | dict(own[name]) for name in own})
+            notes += [*found.notes, *totals.notes, *([f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else [])]
+            notes += [_LANES] if found.lanes == "threads" and found.whole["threads"] + found.whole["executed"] > 0 else []
     tables = {}
     for name, declared in frames.TABLES.items():
         values = {one.name: [value for part in parts for value in _listed(part[name][one.name])] for one in declared}
         tables[field_of(name)] = of_columns(values, declared)
+    # INT32 is left out of launches whose performance counts other work.
+    points = drawn.point_columns
+    pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
+    kept = np.array([precision != frames.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
     return SourceRoofline(
         **tables,
         roofline=replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=()),
         texts={name: lines for name, lines in texts.items() if lines},
-        notes=tuple(dict.fromkeys(note for launch in made for note in launch.notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _by_column(rows: Sequence[Mapping[str, Any]], declared: Sequence[Column]) -> dict[str, list[Any]]:
+    return {one.name: [row[one.name] for row in rows] for one in declared if one not in WHERE}
 
 
 def _chosen(report: Report, m: Measurements, select: Selection, top: int) -> Iterator[tuple[int, code.Counts]]:
@@ -236,56 +261,16 @@ def _add_texts(
             letters += sum(map(len, found[name]))
 
 
-class _Launch:
-    """One launch: its instructions and loops, and the frames made of them.  ``row`` is its position in ``m``."""
-
-    def __init__(self, kernel: Kernel, counts: code.Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
-        self._kernel, values = kernel, kernel.metrics
-        self.found = found = code.Instructions(kernel, counts, m.capability[row], constants=roofs.constants)
-        self._totals, self._loops, whole = Totals(found, values, roofs), code.Loops(found), found.whole
-        self._columns, self._loop_columns = found.columns(), self._loops.columns()
-        self._stalls = found.stall_columns(self._columns["function"])
-        self._about = rules.about_of(
-            m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound
-        )
-        self.notes = [*found.notes, *self._totals.notes]
-        self.notes += [f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else []
-        self.notes += [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
-        self.performance_of = roofs.performance_of(whole)
-        self._where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")} | {
-            "performance_of": self.performance_of,
-            "unit": "op" if self.performance_of == frames.INTEGERS else roofs.unit,
-        }
-
-    def findings(self) -> dict[str, list[Any]]:
-        """The frame of findings, but for where they are from."""
-        found = self.found
-        called = [
-            rules.Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
-            for owner, sites in self._loops.called.items()
-        ]
-        return findings(self._columns | found.counts, self._stalls, self._loop_columns, self._about, called)
-
-    def tables(self, name: str, texts: Mapping[str, Sequence[str]], options: _Options) -> dict[str, dict[str, Any]]:
-        """All frames by name, of a launch of the kernel of this ``name``."""
-        found, lines, loops = self.found, self.found.lines(texts), self._loops.summed(self._loop_columns)
-        sass = found.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
-        own = {
-            "instructions": self._columns | {"sass": sass} | found.shown(found.counts),
-            "lines": lines,
-            "outer_lines": found.lines(texts, outermost=True),
-            "loops": loops | self._totals.performance(loops, self.performance_of),
-            "functions": found.functions(self._kernel.mangled_name),
-            "stalls": self._stalls,
-            "totals": {column: [row[column] for row in self._totals.rows] for column in self._totals.rows[0]},
-            "findings": self.findings(),
-        }
-        where = self._where | {"kernel": name}
-        sizes = {table: len(next(iter(values.values()))) for table, values in own.items()}
-        return {
-            table: {one.name: values.get(one.name, [where.get(one.name)] * sizes[table]) for one in frames.TABLES[table]}
-            for table, values in own.items()
-        }
+def _findings_of(
+    kernel: Kernel, found: code.Instructions, loops: code.Loops, m: Measurements, bound: str, row: int
+) -> list[dict[str, Any]]:
+    """The findings of the launch ``row`` of ``m``, which has this code; ``bound`` is what limits it, as of `LaunchRoofs`."""
+    metrics = kernel.metrics
+    about = rules.about_of(m.capability[row], lambda name: as_float(metrics.get(name)), float(m.seconds[row]), bound)
+    named = loops.called.items()
+    called = [rules.Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites) for owner, sites in named]
+    samples = {reason: _amounts(np.where(found.body < 0, 0.0, values)) for reason, (values, _) in found.stalls.items()}
+    return findings(found.columns | found.counts, samples, loops.columns, about, called)
 
 
 def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict[tuple[str, str], str]:
@@ -294,61 +279,47 @@ def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict
     It is, in a few words, the finding that touches most of those that are about what limits the kernel.  ``roofline`` is that
     of ``m``; ``paths``: where the reports with counts by instruction lie, by their names in ``m``.
     """
-    found: dict[tuple[str, str], str] = {}
+    places: dict[tuple[str, str], str] = {}
     for first, launch in leading(roofline, m, paths):
-        with (
-            suppress(RooflineError),
-            closing_input(paths[launch.report[0]]) as report,
-        ):  # of damaged code there is nothing to say
-            if not isinstance(report, Report):
-                continue
+        with suppress(RooflineError), read_report(paths[launch.report[0]]) as report:  # of damaged code there is nothing to say
             kernel = report.kernels[int(launch.launch[0])]
             counts = code.counts_of(kernel.metrics)
             if not 0 < len(counts.addresses) <= INSTRUCTIONS:
                 continue
-            bound = bounds_of([(first.verdict, first.limit)])
-            roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), bound)[0]
+            (bound,) = bounds_of([(first.verdict, first.limit)])
+            found = code.Instructions(kernel, counts, launch.capability[0], constants=bool(loads_constants(launch)[0]))
             with np.errstate(all="ignore"):
-                table = _Launch(kernel, counts, roofs, launch, 0).findings()
-            told, limits = load_findings().kinds, {first.verdict.partition(":")[0], *bound}
-            columns = ("finding", "file", "line", "cause", "share", "of", "message")
-            for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
-                if limits.intersection(told[finding].limits) and line > 0:
-                    named = _PLACE.match(clean(message))
-                    place = named[0] if named else f"{_file(file)}:{line}"
-                    found[first.device, first.kernel] = (
-                        f"{place}: {cause or _WORDS.get(finding, told[finding].title)}, {as_percent(share)} of {of}"
-                    )
-                    break
-    return found
+                every = _findings_of(kernel, found, code.Loops(found), launch, bound, 0)
+            told, limits = load_findings().kinds, {first.verdict.partition(":")[0], bound}
+            about = (one for one in every if limits.intersection(told[one["finding"]].limits) and one["line"] > 0)
+            if one := next(about, None):
+                named = _PLACE.match(clean(one["message"]))
+                place = named[0] if named else f"{_file(one['file'])}:{one['line']}"
+                words = one["cause"] or _WORDS.get(one["finding"], told[one["finding"]].title)
+                places[first.device, first.kernel] = f"{place}: {words}, {as_percent(one['share'])} of {one['of']}"
+    return places
 
 
 def findings(
     instructions: Mapping[str, Any],
-    stalls: Mapping[str, Any],
+    samples: Mapping[str, Mapping[int, float]],
     loops: Mapping[str, Any],
     about: rules.About,
     called: Sequence[rules.Called] = (),
-) -> dict[str, list[Any]]:
-    """The findings of one launch, those that touch most first: `frames.FINDINGS` but for where they are from.
+) -> list[dict[str, Any]]:
+    """The findings of one launch, those that touch most first: rows of `frames.FINDINGS` but for where they are from.
 
-    ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
+    ``instructions`` and ``loops`` are columns of its frames of those names; ``samples`` by stall reason and row of the
+    instructions; ``called``: functions that are called.
     """
     own = {name: _listed(instructions[name]) for name in (*_INSTRUCTION, *COUNTED, *_WORK.values())}
     if not own["offset"]:
-        return {column.name: [] for column in FINDINGS if column not in WHERE}
+        return []
     counts: dict[str, dict[int, float]] = {}
-    samples: dict[str, dict[int, float]] = {}
     for name, (_, worth) in COUNTED.items():
         values = np.asarray(own[name], dtype=np.float64)
         if np.all((values >= 0) & (values <= _MOST)):  # counts that can't be are unknown, NaN among them
-            some = np.flatnonzero(values)
-            counts[name] = dict(zip(some.tolist(), (values[some] / worth).tolist(), strict=True))
-    rows = {key: row for row, key in enumerate(zip(own["function"], own["offset"], strict=True))}
-    sampled = (_listed(stalls[name]) for name in ("function", "offset", "reason", "samples"))
-    for function, offset, reason, number in zip(*sampled, strict=True):
-        if function and (row := rows.get((function, offset))) is not None:
-            samples.setdefault(reason, {})[row] = samples.get(reason, {}).get(row, 0.0) + number
+            counts[name] = _amounts(values / worth)
     opcodes: dict[str, float] = {}
     for row, times in counts.get("executed", {}).items():
         opcodes[own["opcode"][row]] = opcodes.get(own["opcode"][row], 0.0) + times
@@ -364,7 +335,7 @@ def findings(
         told=load_findings(),
         about=about,
         begin=None,
-        first=rows.get((own["function"][0], 0)) if own["function"][0] else None,
+        first=0 if own["function"][0] else None,
     )
     library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
     table = []
@@ -373,7 +344,13 @@ def findings(
         message = " ".join(filter(None, (f"{one.site.place}:" if one.site.place else "", one.said, one.more)))
         about_it = {"finding": one.kind, "share": one.share, "of": one.of, "cause": one.cause}
         table.append(at | about_it | {"message": message, "advice": one.advice})
-    return {column.name: [row[column.name] for row in table] for column in FINDINGS if column not in WHERE}
+    return table
+
+
+def _amounts(values: FloatArray) -> dict[int, float]:
+    """Numbers by row, without zeros."""
+    some = np.flatnonzero(values)
+    return dict(zip(some.tolist(), values[some].tolist(), strict=True))
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:

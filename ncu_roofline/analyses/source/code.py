@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any, NamedTuple
@@ -91,7 +91,8 @@ def counts_of(metrics: Metrics) -> Counts:
             odd.append(name)
         elif len(keys) or metrics.get(name) == 0:
             found[name] = keys.astype(np.int64), values.astype(np.float64)
-    addresses = np.unique(np.concatenate([*(keys for keys, _ in found.values()), _EMPTY]))
+    every = np.concatenate([*(keys for keys, _ in found.values()), _EMPTY])
+    addresses = np.unique(every, return_index=True)[0]  # without indices it imports numpy.ma
     placed = {  # several values of one address are added
         name: np.bincount(np.searchsorted(addresses, keys), values, len(addresses)).astype(np.float64)
         for name, (keys, values) in found.items()
@@ -218,6 +219,7 @@ class Instructions:
         self.counts: dict[str, FloatArray] = columns | waits
         self.whole = {name: float(values.sum()) for name, values in columns.items()}
 
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """What and where each is."""
         names = [*(body.name for body in self.bodies), ""]
@@ -342,9 +344,9 @@ class Instructions:
             **self.shown(self.sums(np.repeat(np.arange(len(chosen)), sizes), len(chosen), every)),
         }
 
-    def stall_columns(self, functions: Sequence[str]) -> dict[str, Any]:
-        """A row per instruction and reason that was sampled there; ``functions`` by instruction."""
-        names, empty = list(self.stalls), np.empty((0, len(self.address)))
+    def stall_columns(self) -> dict[str, Any]:
+        """A row per instruction and reason that was sampled there."""
+        names, empty, functions = list(self.stalls), np.empty((0, len(self.address))), self.columns["function"]
         table, not_issued = (np.vstack([empty, *(pair[part] for pair in self.stalls.values())]) for part in (0, 1))
         rows, reasons = np.nonzero(table.T > 0)
         return {
@@ -499,6 +501,7 @@ class Loops:
                 result[self._parents[loop]] += result[loop]
         return result
 
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """A row per loop: what and where it is, how often it is entered and goes round, and what is counted with it."""
         found, executed, entered = self._found, self._found.counts["executed"], list[tuple[float, float]]()
@@ -545,8 +548,8 @@ class Loops:
             "notes": notes,
         }
 
-    def summed(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """``columns`` with counts and shares; behind the loops a row for the code in none, and one for what lies outside."""
+    def summed(self) -> dict[str, Any]:
+        """The columns with counts and shares; behind the loops a row for the code in none, and one for what lies outside."""
         found, size = self._found, len(self._loops)
         rest = [one for one in (NOWHERE, OUTSIDE) if (self.innermost == one).any()]
         tables = [found.sums(np.where(self.innermost == one, 0, -1), 1) for one in rest]
@@ -557,10 +560,10 @@ class Loops:
             "instructions": [int((self.innermost == one).sum()) for one in rest],
             "depth": [0] * len(rest),
         }
-        for name in columns.keys() - empty.keys():
+        for name in self.columns.keys() - empty.keys():
             missing = "" if name in ("function", "file", "notes") else math.nan if name in ("entries", "trips") else -1
             empty[name] = [missing] * len(rest)
-        return {name: [*values, *empty[name]] for name, values in columns.items()} | found.shown(sums)
+        return {name: [*values, *empty[name]] for name, values in self.columns.items()} | found.shown(sums)
 
 
 def _span(chains: Counter[tuple[Place, ...]], begin: str) -> tuple[str, int, int]:
