@@ -357,7 +357,8 @@ def _called(m: Measurements, names: ReportNames) -> Measurements:
     """Measurements under the names that their reports have in results."""
     import numpy as np
 
-    return replace(m, report=np.array([names(report) for report in m.report], dtype=object))
+    called = {report: names(report) for report in set(m.report)}  # of thousands of launches a few
+    return replace(m, report=np.array([called[report] for report in m.report], dtype=object))
 
 
 def _completed(reports: list[ReadReport]) -> list[ReadReport]:

@@ -172,7 +172,7 @@ class Instructions:
         self.starts = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         offsets = [SIZE * np.arange(size, dtype=np.int64) for size in sizes]
         inside = [offset + address for offset, (_, address) in zip(offsets, placed, strict=True)]
-        beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, _EMPTY]))
+        beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, _EMPTY]), assume_unique=True)
         outside = len(beyond)
         self.address: IntArray = np.concatenate([*inside, beyond])
         self.offset: IntArray = np.concatenate([*offsets, np.full(outside, -1)])
