@@ -23,8 +23,10 @@ from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.run.frames import Run, run_of
-from ncu_roofline.analyses.source import build as finder
-from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS
+from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.code import WORKS
+from ncu_roofline.analyses.source.findings import findings as findings_on
+from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.chips import kind_of
 from ncu_roofline.chips.findings import About, Called, circumstances
@@ -262,7 +264,7 @@ def told(given: Given, every: Given) -> list[Given]:
     amounts, chip = given.get("amounts", {}), tuple(given.get("capability", (0, 0)))
     about = About(chip, given.get("hits", {}), amounts, bound=given.get("bound", ""))
     called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
-    return finder.findings(columns, sampled, loops_of(lines), about, called)
+    return findings_on(columns, sampled, loops_of(lines), about, called)
 
 
 def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:
@@ -294,4 +296,4 @@ def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5,
     code = Code(whole.cubin[: int(more.get("cut", 1) * len(whole.cubin))], whole.files, places)
     given = {"trips": trips, "name": cubin, "code": code, "scalars": more.get("scalars")}
     path = source_made.made_report(folder / "made.ncu-rep", chip, mangled, **given, **extra)
-    return finder.source_roofline(path, **more.get("show", {}))
+    return source_roofline(path, **more.get("show", {}))

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from ncu_roofline.analyses.source import build
-from ncu_roofline.analyses.source.build import findings, source_roofline
-from ncu_roofline.analyses.source.code import counts_of
-from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INTEGERS, TABLES, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.code import FLOPS, INTEGERS, WORKS, counts_of
+from ncu_roofline.analyses.source.findings import findings
+from ncu_roofline.analyses.source.frames import COUNTS, TABLES, SourceRoofline
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.totals import Demanded, LaunchRoofs
 from ncu_roofline.base.errors import RooflineError

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.analyses.source.frames import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
 from ncu_roofline.base.texts import listed, plural, shorten
 from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
 from ncu_roofline.chips import sass as limits
@@ -33,6 +32,20 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Disassemble = Callable[[Sequence[bytes], tuple[int, int]], Sequence[Mapping[int, str]]]
 """From the code of functions and the compute capability it is for to the text of each instruction by offset, per function."""
+
+WORKS = ("fp64", "fp32", "fp16", "bf16", "tensor")
+"""Kinds of work that have a column ``work_KIND`` of their own and add to ``work``; tensor is the sum over tensor types."""
+
+INT32 = "int32"
+"""The kind whose column is ``work_int32``: a precision of the model, and no part of ``work``."""
+
+FLOPS = "work"
+INTEGERS = f"work_{INT32}"
+INTENSITIES = {FLOPS: "intensity", INTEGERS: "intensity_int32"}
+"""What performance may count, by column, and the column of its intensity."""
+
+WITHIN = " < "
+"""Between a line and the one that it is inlined at, in the column ``inlined``."""
 
 SELECTED = "selected"
 """The state of a warp that issues: sampled like the reasons for stalls, and none."""
@@ -288,7 +301,8 @@ class Instructions:
                 stall = np.where(most > 0, names[np.argmax(table, axis=0)], "")
                 share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
         finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
-        return {column.name: sums[column.name] for column in COUNTS} | finite | {"stall": stall, "share_stall": share}
+        counts = {name: values for name, values in sums.items() if name not in waits}
+        return counts | finite | {"stall": stall, "share_stall": share}
 
     def lines(self, texts: Mapping[str, Sequence[str]], *, outermost: bool = False) -> dict[str, Any]:
         """A row per line in the order of files and lines, then what has no line, by function, then what lies outside.

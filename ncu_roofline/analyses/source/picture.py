@@ -15,7 +15,8 @@ from ncu_roofline.analyses.hierarchical.style import (
     roofs_of,
     tops,
 )
-from ncu_roofline.analyses.source.frames import INT32, INTEGERS, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.code import INT32, INTEGERS, WORKS
+from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.text import Launch, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value

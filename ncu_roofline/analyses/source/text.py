@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import COUNTED, label_of
-from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, has_lines
-from ncu_roofline.analyses.source.frames import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE, WITHIN, SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.code import FLOPS, INT32, INTEGERS, INTENSITIES, NOWHERE, OUTSIDE, WITHIN, has_lines
+from ncu_roofline.analyses.source.frames import WHERE, SourceRoofline, inlined_at
 from ncu_roofline.base.texts import clean, listed, one_line, plural, shorten
 from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec

@@ -12,7 +12,8 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
 from ncu_roofline.analyses.hierarchical.kernels import answers_of
-from ncu_roofline.analyses.source.frames import COUNTS, INTEGERS, SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.code import INTEGERS
+from ncu_roofline.analyses.source.frames import COUNTS, SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.analyses.source.text import MEASURES, Launch, Row, launches
 from ncu_roofline.base.texts import clean, one_line, printable
