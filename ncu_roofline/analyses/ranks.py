@@ -152,25 +152,18 @@ def rank_part(report: Report | MetricTable | PointTable, label: str = "", select
     index = np.array([rows.setdefault(pattern.tobytes(), len(rows)) for pattern in patterns], dtype=np.int64)
     if len(rows) == len(m):
         return part
-    first = np.unique(index, return_index=True)[1]
-    weights = np.where(m.seconds > 0, m.seconds, 1.0)
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(index, weights=values, minlength=len(rows)).astype(np.float64)
-
-    def mean(values: FloatArray) -> FloatArray:
-        return total(values * weights) / total(weights)
-
-    changed: dict[str, Any] = {item.name: getattr(m, item.name)[first] for item in fields(m) if item.name not in quantities}
-    changed |= {"seconds": total(m.seconds), "clock": mean(m.clock), "tensor_active": mean(m.tensor_active)}
-    changed["invocations"] = total(m.invocations.astype(np.float64)).astype(np.int64)
+    same, weights = Grouping("part", index, np.unique(index, return_index=True)[1], ()), np.where(m.seconds > 0, m.seconds, 1.0)
+    kept = [item.name for item in fields(m) if item.name not in quantities]
+    changed: dict[str, Any] = {name: getattr(m, name)[same.first] for name in kept}
+    changed |= {name: same.common(getattr(m, name)) for name in ("grid", "block", "nvtx")}
+    changed |= {name: same.mean(getattr(m, name), weights) for name in ("clock", "tensor_active")}
+    changed |= {"seconds": same.total(m.seconds), "invocations": same.total(m.invocations).astype(np.int64)}
     for name, several in quantities.items():
-        combined = mean if name in ("compute", "bandwidth") else total  # roofs are averaged, all others are counts
-        changed[name] = {key: Quantity(combined(one.values), one.choice[first], one.origins) for key, one in several.items()}
-    for name in ("grid", "block", "nvtx"):
-        values = getattr(m, name)
-        changed[name][index[values != changed[name][index]]] = ""
-    return RankPart(Measurements(**changed), owner[first], part.sources)
+        values = {key: same.mean(one.values, weights) for key, one in several.items()}
+        if name not in ("compute", "bandwidth"):  # roofs are averaged, all others are counts
+            values = {key: same.total(one.values) for key, one in several.items()}
+        changed[name] = {key: Quantity(values[key], one.choice[same.first], one.origins) for key, one in several.items()}
+    return RankPart(Measurements(**changed), owner[same.first], part.sources)
 
 
 def rank_names(sources: Sequence[RankSource], pattern: str = "") -> tuple[tuple[str, ...], str]:
