@@ -153,11 +153,11 @@ def rank_part(report: Report | MetricTable | PointTable, label: str = "", select
     if len(rows) == len(m):
         return part
     same, weights = Grouping("part", index, np.unique(index, return_index=True)[1], ()), np.where(m.seconds > 0, m.seconds, 1.0)
-    kept = [item.name for item in fields(m) if item.name not in quantities]
-    changed: dict[str, Any] = {name: getattr(m, name)[same.first] for name in kept}
+    plain = [item.name for item in fields(m) if item.name not in quantities]
+    changed: dict[str, Any] = {name: getattr(m, name)[same.first] for name in plain}
     changed |= {name: same.common(getattr(m, name)) for name in ("grid", "block", "nvtx")}
     changed |= {name: same.mean(getattr(m, name), weights) for name in ("clock", "tensor_active")}
-    changed |= {"seconds": same.total(m.seconds), "invocations": same.total(m.invocations).astype(np.int64)}
+    changed |= {"seconds": same.total(m.seconds), "invocations": same.total(m.invocations.astype(np.float64)).astype(np.int64)}
     for name, several in quantities.items():
         values = {key: same.mean(one.values, weights) for key, one in several.items()}
         if name not in ("compute", "bandwidth"):  # roofs are averaged, all others are counts

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.compare.columns import QUANTITIES
+from ncu_roofline.analyses.compare.columns import BUDGET, QUANTITIES
 from ncu_roofline.analyses.compare.frames import ADDED, REMOVED, TOLERANCE, Comparison, Settings, compare
 from ncu_roofline.analyses.compare.text import level_of
 from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, PASSED, TRIPPED, Condition, evaluate, parse
@@ -29,7 +29,7 @@ from ncu_roofline.model import Roofline, Selection, roofline
 from ncu_roofline.model.extract import imported
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import frame_of, of_rows
-from ncu_roofline.rendering.document import Column, Document, Note, Table
+from ncu_roofline.rendering.document import Document, Note, Table
 from ncu_roofline.rendering.frames import records
 
 OK, OVER, MISSING, UNKNOWN = "ok", "over", "missing", "unknown"
@@ -37,13 +37,6 @@ _VERDICTS = {TRIPPED: OVER, NOT_EVALUATED: UNKNOWN, PASSED: OK}
 _ORDER = (OVER, MISSING, UNKNOWN, OK)
 _SHOWN = 20  # limits that are kept, which nobody has to read
 _TIMES = ("seconds", "seconds_normalised", "total_seconds", "total_seconds_normalised", "cycles", "performance")
-BUDGET = (
-    Column.text("kernel", "short readable name; of a trace the operator", "{row}", most=(40, 60)),
-    Column.text("verdict", "ok, over, missing (the kernel), or unknown (a number)", "verdict"),
-    Column.text("configuration", "grid and block", "configuration", 3),
-    Column.text("limit", "the condition that must not be true", "over if", most=(30, 56)),
-    Column.text("value", "the numbers in it, or which are missing", "is", code=True),
-)
 TABLES = {"limits": BUDGET}
 
 

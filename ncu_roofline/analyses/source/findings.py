@@ -28,21 +28,7 @@ from ncu_roofline.model.measurements import FloatArray, Measurements, as_float
 from ncu_roofline.model.roofline import Roofline
 from ncu_roofline.model.work import loads_constants
 
-_WORDS = {
-    "excess": "uncoalesced accesses",
-    "tensor-feed": "uncoalesced loads for tensor instructions",
-    "gaps": "partly used sectors",
-    "spill": "local memory",
-    "bank-conflict": "bank conflicts",
-    "divergence": "inactive lanes",
-    "stall": "warp stalls",
-    "called-library": "slow paths of the compiler's library",
-    "unfused": "unfused multiplies and adds",
-    "fp64-by-accident": "FP64 in FP32 code",
-    "conversion": "slow conversions",
-    "integer": "integer arithmetic",
-    "address": "address arithmetic",
-}
+_ABOUT = re.compile(r"Lines (with|that use) |Loops with much ")  # what titles begin with
 _PLACE = re.compile(r"\S+:\d+(?=[ :])")  # what a message begins with: of a library's line the one that uses it
 _CALLS = 3  # places where a line is inlined that are named
 _MOST = 2.0**80  # of a count: 64 bits, times bytes or operations
@@ -86,7 +72,8 @@ def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict
             if one := next(about, None):
                 named = _PLACE.match(clean(one["message"]))
                 place = named[0] if named else f"{_file(one['file'])}:{one['line']}"
-                words = one["cause"] or _WORDS.get(one["finding"], told[one["finding"]].title)
+                title = _ABOUT.sub("", told[one["finding"]].title)
+                words = one["cause"] or (title if title[1].isupper() else f"{title[0].lower()}{title[1:]}")
                 places[first.device, first.kernel] = f"{place}: {words}, {as_percent(one['share'])} of {one['of']}"
     return places
 

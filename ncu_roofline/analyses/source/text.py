@@ -16,6 +16,7 @@ from ncu_roofline.analyses.source.frames import WHERE, SourceRoofline, inlined_a
 from ncu_roofline.base.texts import clean, listed, one_line, plural, shorten
 from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.chips.findings import INTEGER_SHARE, SAMPLES_MIN
 from ncu_roofline.chips.ncu import braced
 from ncu_roofline.chips.verdict import COMPLETE
@@ -29,41 +30,19 @@ KEY = tuple(one.name for one in WHERE)
 
 
 class Measure(NamedTuple):
-    """What rows are ranked by or heat bars show: the column of its share.
-
-    ``heading`` stands above it in texts, ``noun`` is what it is a share of, or ``saved`` where that are bytes to be saved;
-    ``label`` and ``meaning`` stand on the page, and ``said`` behind a share there.
-    """
+    """What rows are ranked by or heat bars show: the column of its share; see `data/measures.toml`."""
 
     share: str
     heading: str
-    noun: str
     label: str
     meaning: str
     said: str
+    noun: str = ""
     saved: str = ""
 
 
 EXECUTED = "executed"
-_LOCAL = "share of all bytes that the kernel requests from L1 (global and local memory) that is of local memory here: "
-_LOCAL += "register spills, arrays indexed at run time"
-_EXCESS = "share of the bytes that the kernel requests from L1 for global memory (not local) that contiguous addresses would "
-_EXCESS += "save here"
-_L1 = "share of all bytes that the kernel requests from L1, by accesses to global and to local memory"
-_SAMPLES = "share of the kernel's samples: of the time of its warps"
-_OPERATIONS = "share of the kernel's floating-point and tensor operations"
-_INT32 = "share of the kernel's INT32 operations"
-_SAVED, _GLOBAL = "bytes that contiguous addresses would save", "kernel's bytes of global memory"
-_OF_EXECUTED = ("of executed", "executed instructions", "Instructions", "share of the instructions executed", "of instructions")
-MEASURES = {
-    "samples": Measure("share_samples", "samples", "samples", "Samples", _SAMPLES, "of samples"),
-    "work": Measure("share_work", "work", "operations", "Work", _OPERATIONS, "of work"),
-    INT32: Measure("share_int32", "INT32", "INT32 operations", "Integer work", _INT32, "of integer work"),
-    "traffic": Measure("share_traffic", "L1 bytes", "bytes requested from L1", "L1 bytes", _L1, "of L1 bytes"),
-    "local": Measure("share_local", "local bytes", "", "Local bytes", _LOCAL, "of L1 bytes, by local memory"),
-    "excess": Measure("share_excess", "excess", _SAVED, "Excess", _EXCESS, "of global bytes, in excess", _GLOBAL),
-    EXECUTED: Measure("share_executed", *_OF_EXECUTED),
-}
+MEASURES = read(DATA / "measures.toml", dict[str, Measure])
 RANKED = tuple(name for name, one in MEASURES.items() if one.noun)
 """What the rows of texts can be ranked by."""
 _USUAL = ("samples", EXECUTED, "traffic")
