@@ -63,7 +63,7 @@ class Launch:
         self.frames, self.key = frames, key
         report, launch, kernel, device = key
         nothing: Row = dict.fromkeys(("name", "grid", "block", "verdict", "reason", "limit"), "") | {"seconds": math.nan}
-        about = next(iter(records(self._own(frames.roofline.kernel_columns, nothing))), nothing)
+        about = next(iter(records(self._own(frames.roofline.kernel_columns))), nothing)
         self.seconds = float(about["seconds"])
         self.kernel, name = clean(kernel), frames.report_names(report) if report else ""
         self.place = f"launch {launch} of {clean(name)}, {clean(device)}"
@@ -78,40 +78,37 @@ class Launch:
         self.limit = f"{reason[0].upper()}{reason[1:]}." if reason else ""
         self.bound = about["limit"] if about["verdict"].startswith("memory:") else ""
         self._rows: dict[str, Sequence[Row]] = {}
-        self._wholes: dict[str, float] = {}
-        self.counted = EXECUTED
-        functions, totals, loops, own = map(self.table, ("functions", "totals", "loops", "instructions"))
+        tables = map(frames.table, ("functions", "totals", "loops", "instructions", "lines"))
+        functions, totals, loops, own, lines = map(self._own, tables)
         self.names = dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
         self.unit = "op" if "op" in loops["unit"].tolist() else "flop"
         self.intensity = UNITS[COUNTED[self.unit].intensity_unit].symbol
         self.works = INTEGERS if INTEGERS in loops["performance_of"].tolist() else FLOPS
         self.work_unit = next(iter(totals["unit"][totals["quantity"] == FLOPS].tolist()), "flop")
-        self.has_lines = has_lines(self.table("lines"))
+        self.has_lines = has_lines(lines)
         counts = {EXECUTED: own[EXECUTED], "threads": own["threads"], "traffic": _asked(own)}
-        self._wholes = {name: float(values[values > 0].sum()) for name, values in counts.items()}
+        self._wholes = {name: float(values[values > 0].sum()) or math.nan for name, values in counts.items()}
         self.counted = next((name for name in (EXECUTED, "threads") if self._wholes[name] > 0), EXECUTED)
 
-    def _own(self, columns: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         here = np.ones(len(columns["launch"]), dtype=bool)
         for name, value in zip(KEY, self.key, strict=True):
             here &= np.asarray(columns[name] == value, dtype=bool)
-        return {name: columns[name][here] for name in names}
+        return {name: values[here] for name, values in columns.items()}
 
     def table(self, name: str) -> dict[str, Any]:
         """Its rows of a table as columns, where they have counts with shares that the frames lack.
 
         ``share_executed`` is of threads where a report has only these; ``share_traffic`` of all bytes asked of L1, by global
-        and by local memory, of which ``share_local`` is the second part.
+        and by local memory, of which ``share_local`` is the second part.  ``intensity`` is of what performance counts.
         """
-        columns = self.frames.table(name)
-        own, wholes = self._own(columns, columns), self._wholes
-        if EXECUTED not in own or not wholes:
-            return own
-        executed, traffic = (wholes[one] if wholes[one] > 0 else math.nan for one in (self.counted, "traffic"))
-        with np.errstate(invalid="ignore"):
-            own["share_executed"] = np.asarray(own[self.counted] / executed)
-            own["share_traffic"] = np.asarray(_asked(own) / traffic)
-            own["share_local"] = np.asarray(own["local"] / traffic)
+        own = self._own(self.frames.table(name))
+        if EXECUTED in own:
+            with np.errstate(invalid="ignore"):
+                own["share_executed"] = np.asarray(own[self.counted] / self._wholes[self.counted])
+                own["share_traffic"] = np.asarray(_asked(own) / self._wholes["traffic"])
+                own["share_local"] = np.asarray(own["local"] / self._wholes["traffic"])
+            own["intensity"] = own[INTENSITIES[self.works]]
         return own
 
     def rows(self, name: str) -> Sequence[Row]:
@@ -119,10 +116,6 @@ class Launch:
         if name not in self._rows:
             self._rows[name] = records(self.table(name))
         return self._rows[name]
-
-    def intensities(self, rows: Sequence[Row]) -> list[float]:
-        """The intensity of each row, of the operations that performance counts."""
-        return [row[INTENSITIES[self.works]] for row in rows]
 
     def measure(self, asked: str = "") -> str:
         """What its rows are ranked by: what is ``asked``, unless no function has any of that."""
@@ -313,11 +306,11 @@ def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: 
         heading = MEASURES[each].heading
         shares.append(Column(MEASURES[each].share, "float", "ratio", "", heading, spare, "share", omit=MISSING, colour=colour))
     lanes, cells = any(row["lanes"] < _ALL_LANES for row in rows), []
-    for row, known, intensity in zip(rows, texts, launch.intensities(rows), strict=True):
+    for row, known in zip(rows, texts, strict=True):
         stall = f" {100 * row['share_stall']:.0f} %" if math.isfinite(row["share_stall"]) else ""
         common = {
             "bar": row[share],
-            "intensity": intensity_text(intensity),
+            "intensity": intensity_text(row["intensity"]),
             "lanes": _count(row["lanes"]) if lanes else "",
             "stall": clean(row["stall"]).replace("_", " ") + stall if row["stall"] else "",
         }

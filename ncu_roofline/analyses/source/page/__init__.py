@@ -141,13 +141,11 @@ class _Page:
     def launch(self, launch: Launch, most: int) -> dict[str, Any]:
         """A launch with ``most`` of its instructions, of very many those with most samples, or that were executed most.
 
-        What was counted of executed instructions stands as ``executed``, and the intensity of what performance counts.
+        What was counted of executed instructions stands as ``executed``.
         """
 
         def rows(name: str) -> list[Row]:
-            every = launch.rows(name)
-            pairs = zip(every, launch.intensities(every), strict=True)
-            return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
+            return [{**row, "executed": row[launch.counted]} for row in launch.rows(name)]
 
         instructions, lines = rows("instructions"), rows("lines")
         for row in (*lines, *instructions):
