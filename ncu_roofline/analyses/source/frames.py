@@ -32,6 +32,7 @@ LINES = (*WHERE, *_OF["lines"], *_COUNTED)
 LOOPS = (*WHERE, *_OF["loops"], *_COUNTED, *_OF["performance"])
 FUNCTIONS = (*WHERE, *_OF["functions"], *_COUNTED)
 STALLS, TOTALS, FINDINGS = ((*WHERE, *_OF[name]) for name in ("stalls", "totals", "findings"))
+SEEN = {name: _OF[f"seen_{name}"] for name in ("loops", "lines", "functions", "instructions")}
 TABLES = {
     "lines": LINES,
     "outer_lines": LINES,

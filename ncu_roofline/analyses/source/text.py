@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import COUNTED, label_of
 from ncu_roofline.analyses.source.code import FLOPS, INT32, INTEGERS, INTENSITIES, NOWHERE, OUTSIDE, WITHIN, has_lines
-from ncu_roofline.analyses.source.frames import WHERE, SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.frames import SEEN, WHERE, SourceRoofline, inlined_at
 from ncu_roofline.base.texts import clean, listed, one_line, plural, shorten
 from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
@@ -183,31 +184,6 @@ _EQUAL = 1e-9  # sums that differ by less of the whole do so by rounding
 Block = Table | Section
 
 
-def _text(name: str, priority: int = 0, *, left: bool = False, label: str = "", most: int = 0, code: bool = False) -> Column:
-    """A column of ready texts."""
-    kind = "str" if left else "text"
-    return Column(name, kind, "", "", label, priority, words=str, omit=MISSING, most=(most, most), code=code)
-
-
-_INTENSITY, _LANES, _STALL = _text("intensity", 5, label="{intensity}"), _text("lanes", 8), _text("stall", 3, left=True)
-# What people see of rows; shares of the kernel come where nothing stands.
-_SHOWN = {
-    "loops": (
-        *(_text("loop", left=True), _text("trips", 7), None, _INTENSITY, _STALL),
-        *(_text("performance", 4), _text("of roof at L1", 4)),
-    ),
-    "lines": (_text("line", left=True), None, _INTENSITY, _LANES, _STALL, _text("source", left=True, code=True)),
-    "functions": (
-        *(_text("function", left=True), _text("role", 4, left=True), None, _INTENSITY, _text("instructions", 6), _STALL),
-        _text("line", 7, left=True),
-    ),
-    "instructions": (
-        *(_text("offset", left=True), None, _text("executed", 4), _text("threads", 4), _LANES, _STALL, _text("loop", 7)),
-        *(_text("line", 3, left=True, most=40), _text("instruction", left=True, code=True)),
-    ),
-}
-
-
 def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> Document:
     """All launches, the longest first.
 
@@ -315,7 +291,8 @@ def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: 
             "stall": clean(row["stall"]).replace("_", " ") + stall if row["stall"] else "",
         }
         cells.append({**row, **common, **known})
-    columns = [column for each in _SHOWN[name] for column in ([each] if each else shares)]
+    texts_of = [replace(column, words=str) for column in SEEN[name]]  # ready texts, some of which begin with blanks
+    columns = [column for each in texts_of for column in (shares if each.name == "shares" else [each])]
     shown, words = [column.name for column in columns], {"intensity": launch.intensity}
     return Table(name, columns, cells, shown, words=words, tells=_NO_ROOM, steps=_STEPS, **more)
 
