@@ -181,7 +181,6 @@ class Portability(Displayed):
     )
     platform_columns: Columns
     summary_columns: Columns
-    choices: Choices
     warnings: tuple[str, ...] = ()
 
     platforms = frame_of("platform_columns", "Efficiency per platform and variant, with all that went into it.")
@@ -191,11 +190,6 @@ class Portability(Displayed):
     def platform_rows(self) -> list[Row]:
         """The platforms row by row."""
         return records(self.platform_columns)
-
-    @property
-    def summary_rows(self) -> list[Row]:
-        """The variants row by row."""
-        return records(self.summary_columns)
 
 
 def performance_portability(efficiencies: Iterable[float]) -> float:
@@ -267,7 +261,7 @@ def portability(
     if unused:
         warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
     tables = of_rows(rows, PORTABILITY_PLATFORMS), of_rows(summaries, PORTABILITY_SUMMARY)
-    return Portability(*tables, chosen, tuple(dict.fromkeys(warnings)))
+    return Portability(*tables, tuple(dict.fromkeys(warnings)))
 
 
 def _runs(given: Any, ceilings: Any, reading: Reading | None) -> tuple[Sequence[PlatformRun], list[str]]:

@@ -66,7 +66,7 @@ class Said(NamedTuple):
 
 
 _INNER = {  # attributes that are not for users
-    *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns", "of_run"),
+    *("asked", "called", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns", "of_run"),
     *("report_names", "said", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
 }
 

@@ -602,7 +602,6 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
     devices = [", ".join(dict.fromkeys(sums.side.kernels["device"])) for sums in (old, new)]
     both, one_gpu = k["matched"] != "", devices[0] == devices[1]
     timed = both & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
-    ratio = k["ratio"]
     at_clock = np.where(np.isnan(k["launched_normalised"]), k["launched"], k["launched_normalised"])
     spent = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
     used = spent - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
@@ -611,9 +610,7 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
     word = str(_word((spent - used) / spent, noise, FASTER, SLOWER)) if both.any() else NOTHING
     short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, spent, seconds))
     matched, relaunched, scaled = (
-        int(both.sum()),
-        int((both & (ratio != 1)).sum()),
-        int((k["time_basis"] == "normalised").sum()),
+        int(some.sum()) for some in (both, both & (k["ratio"] != 1), k["time_basis"] == "normalised")
     )
     notes = []
     if not one_gpu:
@@ -650,7 +647,7 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
         "seconds_removed": _sum(k["total_seconds_before"][k["outcome"] == REMOVED]),
         "seconds_added": _sum(k["total_seconds"][k["outcome"] == ADDED]),
         "work_before": _sum(k["total_work_before"][both]),
-        "work": _sum((k["total_work"] * ratio)[both]),
+        "work": _sum((k["total_work"] * k["ratio"])[both]),
         "matched": matched,
         "added": int((k["outcome"] == ADDED).sum()),
         "removed": int((k["outcome"] == REMOVED).sum()),
