@@ -490,16 +490,8 @@ class Loops:
 
     def _common(self, rows: Sequence[int]) -> int:
         """The innermost loop that is around all of these instructions."""
-        home = self._around(rows[0])
-        for other in map(self._around, rows[1:]):
-            while home != other:
-                if NOWHERE in (home, other):
-                    return NOWHERE
-                if self._depths[home] >= self._depths[other]:
-                    home = self._parents[home]
-                else:
-                    other = self._parents[other]
-        return home
+        chains = [list(self._up(self._around(row))) for row in rows]
+        return next((loop for loop in chains[0] if all(loop in chain for chain in chains)), NOWHERE)
 
     def _up(self, loop: int) -> Iterator[int]:
         """A loop and those around it."""

@@ -27,6 +27,9 @@ _INSTRUCTIONS = 25_000  # rows of a page, of all launches: more make it slow to 
 _NUMBERS = ("executed", "lanes", "work", INTEGERS, "requested", "local", "share_stall")
 _LINE_NUMBERS = (*_NUMBERS, "intensity", "instructions")
 _LOOP_NUMBERS = ("entries", "trips", "performance", "performance_least", "attainable", *_LINE_NUMBERS)
+_LOOP = ("loop", "parent", "depth", "header", "end", "first", "last", "function", "notes", "stall")
+_TOTAL = ("quantity", "unit", "metrics", "notes", "sum", "counter", "outside", "unlined", "ratio")
+_ONCE = ("function", "stall")  # texts that stand once, and in rows by their places
 _MEANINGS = {one.name: re.split("[:;(]", one.meaning)[0].strip() for one in COUNTS}
 _PLACES = 8  # of an inlined instruction: deeper ones exist only in hostile reports
 _ROOM = 1_500_000  # characters of all files together
@@ -116,10 +119,15 @@ class _Page:
     def _text(self, text: str) -> int:
         return self.texts.setdefault(one_line(text), len(self.texts))
 
-    def _row(self, row: Row, names: Iterable[str]) -> dict[str, Any]:
-        """What rows of functions, lines and loops have: their file, shares and numbers."""
-        file = self._files.setdefault(row["file"], len(self._files))
-        return {"file": file, "shares": _shares(row), **{name: _short(row[name]) for name in names}}
+    def _row(self, row: Row, *names: str) -> dict[str, Any]:
+        """A row of functions, lines, loops, findings or totals: where it is, its shares, and what it has under these names."""
+        made: dict[str, Any] = {"file": self._files.setdefault(row["file"], len(self._files))} if "file" in row else {}
+        if "share_samples" in row:
+            made["shares"] = _shares(row)
+        for name in names:
+            value = row[name]
+            made[name] = self._text(value) if name in _ONCE else one_line(value) if isinstance(value, str) else _short(value)
+        return made
 
     def _columns(self, instructions: Sequence[Row]) -> dict[str, list[Any]]:
         """Instructions as columns."""
@@ -169,15 +177,14 @@ class _Page:
             "chart": chart_of(launch),
         }
         found["functions"] = [
-            self._row(row, _LINE_NUMBERS)
-            | {"function": text(row["function"]), "name": clean(row["name"] or row["function"])}
-            | {"role": clean(row["role"]), "line": row["line"]}
+            self._row(
+                {**row, "name": clean(row["name"] or row["function"])}, "function", "name", "role", "line", *_LINE_NUMBERS
+            )
             for row in rows("functions")
         ]
         found["lines"] = [
-            self._row(row, _LINE_NUMBERS)
-            | {"line": row["line"], "of": text(row["text"]) if row["line"] < 0 else 0, "stall": text(row["stall"])}
-            | {"within": within.get((row["file"], row["line"]), 0)}
+            self._row(row, "line", "stall", *_LINE_NUMBERS)
+            | {"of": text(row["text"]) if row["line"] < 0 else 0, "within": within.get((row["file"], row["line"]), 0)}
             for row in lines
         ]
         counted = {(row["file"], row["line"]) for row in lines}
@@ -186,28 +193,20 @@ class _Page:
             for (file, line), shares in within.items()
             if (file, line) not in counted
         ]
-        found["loops"] = [
-            self._row(row, _LOOP_NUMBERS)
-            | {name: row[name] for name in ("loop", "parent", "depth", "header")}
-            | {"end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]}
-            | {"function": text(row["function"]), "notes": one_line(row["notes"]), "stall": text(row["stall"])}
-            for row in rows("loops")
-        ]
+        renamed = (
+            {**row, "end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]} for row in rows("loops")
+        )
+        found["loops"] = [self._row(row, *_LOOP, *_LOOP_NUMBERS) for row in renamed]
         # By instruction (its place among those of the page) and reason, as columns.
         found["stalls"] = {"row": [place for place, _ in stalls], "reason": [text(row["reason"]) for _, row in stalls]}
         found["stalls"]["samples"] = [_short(row["samples"]) for _, row in stalls]
         found["findings"] = [
-            {"file": files.setdefault(row["file"], len(files)), "at": at.get((row["function"], row["offset"]), -1)}
-            | {"kind": one_line(row["finding"]), "line": row["line"], "loop": row["loop"], "share": number(row["share"])}
-            | {name: one_line(row[name]) for name in ("of", "message", "advice")}
+            self._row(row, "line", "loop", "share", "of", "message", "advice")
+            | {"kind": one_line(row["finding"]), "at": at.get((row["function"], row["offset"]), -1)}
             for row in launch.rows("findings")
         ]
-        found["totals"] = [
-            {"quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"]))}
-            | {name: one_line(row[name]) for name in ("unit", "metrics", "notes")}
-            | {name: _short(row[name]) for name in ("sum", "counter", "outside", "unlined", "ratio")}
-            for row in launch.rows("totals")
-        ]
+        named = ({**row, "quantity": _MEANINGS.get(row["quantity"], row["quantity"])} for row in launch.rows("totals"))
+        found["totals"] = [self._row(row, *_TOTAL) for row in named]
         return found
 
     def source(self) -> list[dict[str, Any]]:
