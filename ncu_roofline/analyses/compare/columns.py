@@ -11,6 +11,7 @@ _OF = columns_of("comparison")
 COMPARISON_KERNELS, COMPARISON_LEVELS, COMPARISON_SUMMARY = (
     (*_OF["where"], *_OF[name]) for name in ("kernels", "levels", "summary")
 )
+RUN_SUMMARY = (*COMPARISON_SUMMARY, *_OF["run"])
 COMPARISON_THRESHOLDS, COMPARISON_ROOFS, BUDGET, SEEN = map(_OF.__getitem__, ("thresholds", "roofs", "budget", "seen"))
 TABLES = {
     "kernels": COMPARISON_KERNELS,

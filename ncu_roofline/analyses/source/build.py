@@ -22,22 +22,12 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
 from ncu_roofline.formats.report import Kernel, Report
+from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of, roofline
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.kernels import bounds_of
-from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import Roofs
-from ncu_roofline.model.roofline import (
-    CeilingsFile,
-    Source,
-    Table,
-    ceilings_of,
-    check_ceilings,
-    closing_input,
-    measurements_of,
-    of_columns,
-    roofline,
-)
-from ncu_roofline.model.selection import Selection, kernel_keys
+from ncu_roofline.model.roofline import CeilingsFile, Source, Table, ceilings_of, check_ceilings, of_columns
+from ncu_roofline.model.selection import kernel_keys
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.document import Column
 
