@@ -30,4 +30,4 @@ class Quantity(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
-QUANTITIES = read(DATA / "thresholds.toml", dict[str, Quantity])
+QUANTITIES = read(DATA / "quantities.toml", dict[str, Quantity])
