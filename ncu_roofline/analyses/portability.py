@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ncu_roofline.analyses.columns import columns_of
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.errors import RooflineError, unexpected
 from ncu_roofline.base.files import ReportNames
@@ -34,7 +35,7 @@ from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, plain_table, recognised
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model import Displayed, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
-from ncu_roofline.model.columns import UNUSED, columns_of
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.plausible import left_out
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import as_percent, frame_of, of_rows, seen
@@ -190,6 +191,11 @@ class Portability(Displayed):
     def platform_rows(self) -> list[Row]:
         """The platforms row by row."""
         return records(self.platform_columns)
+
+    @property
+    def summary_rows(self) -> list[Row]:
+        """The variants row by row."""
+        return records(self.summary_columns)
 
 
 def performance_portability(efficiencies: Iterable[float]) -> float:

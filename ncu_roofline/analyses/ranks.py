@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ncu_roofline.analyses.columns import columns_of
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import TEMPORARY, ReportNames, natural_order
 from ncu_roofline.base.texts import clean, expression, plural
@@ -25,7 +26,6 @@ from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, measurements_of, roofline
-from ncu_roofline.model.columns import columns_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, points_of, seen
 from ncu_roofline.model.roofline import Table as Frame

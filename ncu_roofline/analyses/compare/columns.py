@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ncu_roofline.analyses.columns import columns_of
 from ncu_roofline.chips.fields import DATA, read
-from ncu_roofline.model.columns import columns_of
 
 _OF = columns_of("comparison")
 COMPARISON_KERNELS, COMPARISON_LEVELS, COMPARISON_SUMMARY = (

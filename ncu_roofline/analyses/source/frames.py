@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ncu_roofline.analyses.columns import columns_of
 from ncu_roofline.analyses.source.code import WITHIN
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.formats.inputs.text import last_part
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.columns import columns_of
 from ncu_roofline.model.roofline import Table, frame_of, seen
 from ncu_roofline.rendering.document import Column
 

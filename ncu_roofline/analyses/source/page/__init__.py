@@ -183,8 +183,9 @@ class _Page:
             for row in rows("functions")
         ]
         found["lines"] = [
-            self._row(row, "line", "stall", *_LINE_NUMBERS)
-            | {"of": text(row["text"]) if row["line"] < 0 else 0, "within": within.get((row["file"], row["line"]), 0)}
+            self._row(row, *_LINE_NUMBERS, "line")
+            | {"of": text(row["text"]) if row["line"] < 0 else 0, "stall": text(row["stall"])}
+            | {"within": within.get((row["file"], row["line"]), 0)}
             for row in lines
         ]
         counted = {(row["file"], row["line"]) for row in lines}
@@ -196,13 +197,14 @@ class _Page:
         renamed = (
             {**row, "end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]} for row in rows("loops")
         )
-        found["loops"] = [self._row(row, *_LOOP, *_LOOP_NUMBERS) for row in renamed]
+        found["loops"] = [self._row(row, *_LOOP_NUMBERS, *_LOOP) for row in renamed]
         # By instruction (its place among those of the page) and reason, as columns.
         found["stalls"] = {"row": [place for place, _ in stalls], "reason": [text(row["reason"]) for _, row in stalls]}
         found["stalls"]["samples"] = [_short(row["samples"]) for _, row in stalls]
         found["findings"] = [
-            self._row(row, "line", "loop", "share", "of", "message", "advice")
-            | {"kind": one_line(row["finding"]), "at": at.get((row["function"], row["offset"]), -1)}
+            self._row(row)
+            | {"at": at.get((row["function"], row["offset"]), -1), "kind": one_line(row["finding"])}
+            | self._row(row, "line", "loop", "share", "of", "message", "advice")
             for row in launch.rows("findings")
         ]
         named = ({**row, "quantity": _MEANINGS.get(row["quantity"], row["quantity"])} for row in launch.rows("totals"))
