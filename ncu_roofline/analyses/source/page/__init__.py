@@ -178,7 +178,7 @@ class _Page:
         }
         found["functions"] = [
             self._row(
-                {**row, "name": clean(row["name"] or row["function"])}, "function", "name", "role", "line", *_LINE_NUMBERS
+                {**row, "name": clean(row["name"] or row["function"])}, *_LINE_NUMBERS, "function", "name", "role", "line"
             )
             for row in rows("functions")
         ]
