@@ -258,13 +258,10 @@ def told(given: Given, every: Given) -> list[Given]:
     columns["offset"] = [16 * place for place in range(len(lines))]
     if stalls:
         columns["samples"] = [sum(samples for at, _, samples in stalls if at == place) for place in range(len(lines))]
-    sampled: Given = {}
-    for at, reason, samples in stalls:
-        sampled.setdefault(reason, {})[at] = sampled.get(reason, {}).get(at, 0.0) + samples
-    amounts, chip = given.get("amounts", {}), tuple(given.get("capability", (0, 0)))
-    about = About(chip, given.get("hits", {}), amounts, bound=given.get("bound", ""))
+    sampled = {reason: {at: samples for at, same, samples in stalls if same == reason} for _, reason, _ in stalls}
+    chip, hits, amounts = tuple(given.get("capability", (0, 0))), given.get("hits", {}), given.get("amounts", {})
     called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
-    return findings_on(columns, sampled, loops_of(lines), about, called)
+    return findings_on(columns, sampled, loops_of(lines), About(chip, hits, amounts, given.get("bound", "")), called)
 
 
 def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:
