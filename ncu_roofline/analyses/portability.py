@@ -34,7 +34,7 @@ from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, plain_table, recognised
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model import Displayed, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
-from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.model.columns import UNUSED, columns_of
 from ncu_roofline.model.plausible import left_out
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import as_percent, frame_of, of_rows, seen
@@ -74,45 +74,9 @@ def _bound(bound: str) -> str:
     return _BOUNDS.get(bound) or level_style(bound).label
 
 
-_ORIGIN = "measured, published, theoretical, or stated (the table gives what is attainable)"
-PORTABILITY_PLATFORMS = (
-    Column.text("application", "application, '' where no input names one"),
-    Column.text("variant", "label or parameter of the run, with --by kernel also the kernel; '' if there is one"),
-    Column.text("platform", "platform: as the user, the table, or else the GPU is called"),
-    Column.text("device", "name of the GPU or machine"),
-    Column.text("source", "file the row comes from: its name, with folders only where names are equal"),
-    Column.text("status", "yes, no (not supported), missing (no input has it), not run, or unread (left out, both)"),
-    Column.text("precision", "precision id of the work; fp where the file does not say", "", 5, words=precision_label),
-    Column.text("flops", "executed or canonical: which operations count"),
-    Column.number("work", "flop", "these operations"),
-    Column.text("unit", "flop or op: what work counts"),
-    Column.number("seconds", "second", "run time"),
-    Column.number("performance", "flop/s", "P: work / seconds", "P", 2, digits=4),
-    Column.text("level", "memory level id of intensity and bandwidth"),
-    Column.number("intensity", "flop/byte", "I: work / bytes of this level", "I", 3, digits=4),
-    Column.text("ceiling", "which compute ceiling: fma, nofma, divide, divide_nofma or mix"),
-    Column.number("compute_roof", "flop/s", "F: that ceiling", "F", 4, digits=4),
-    Column.text("compute_origin", _ORIGIN),
-    Column.number("bandwidth_roof", "byte/s", "B: bandwidth ceiling of the level", "B", 4, digits=4),
-    Column.text("bandwidth_origin", "measured, published, theoretical or stated"),
-    Column.number("attainable", "flop/s", "min(F, B * I)"),
-    Column.text("bound", "compute, the level id, or stated", "bound by", words=_bound),
-    Column.number(
-        "efficiency", "ratio", "e: performance / attainable; 0 where not supported, NaN where left out", "e", form="percent"
-    ),
-    Column.number("portability", "ratio", "PP of this application and variant", "PP", form="percent"),
-    Column.text("notes", "what a reader must know of this row, sentences separated by '; '"),
-)
-PORTABILITY_SUMMARY = (
-    Column.text("application", "application, '' where no input names one"),
-    Column.text("variant", "label or parameter of the runs"),
-    Column.number("portability", "ratio", "PP: harmonic mean of the efficiencies, 0 unless all platforms are supported"),
-    Column.integer("platforms", "|H|: platforms that count"),
-    Column.text("names", "these platforms, separated by ', '"),
-    Column.text("lowest", "platform with the lowest efficiency"),
-    Column.text("unsupported", "platforms that make it 0"),
-    Column.text("not_run", "platforms left out: not run there, or no readable input has it"),
-)
+_OF, _CALLED = columns_of("portability"), {"precision": precision_label, "bound": _bound}
+PORTABILITY_PLATFORMS = tuple(replace(one, words=_CALLED.get(one.name)) for one in _OF["platforms"])
+PORTABILITY_SUMMARY = _OF["summary"]
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}
 HEAD = {"schema": "ncu-roofline-portability", "schema_version": 1}
 _OF_RUNS = ("precision", "performance", "intensity", "compute_roof", "bandwidth_roof")  # nothing where it did not run
@@ -217,7 +181,6 @@ class Portability(Displayed):
     )
     platform_columns: Columns
     summary_columns: Columns
-    choices: Choices
     warnings: tuple[str, ...] = ()
 
     platforms = frame_of("platform_columns", "Efficiency per platform and variant, with all that went into it.")
@@ -303,7 +266,7 @@ def portability(
     if unused:
         warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
     tables = of_rows(rows, PORTABILITY_PLATFORMS), of_rows(summaries, PORTABILITY_SUMMARY)
-    return Portability(*tables, chosen, tuple(dict.fromkeys(warnings)))
+    return Portability(*tables, tuple(dict.fromkeys(warnings)))
 
 
 def _runs(given: Any, ceilings: Any, reading: Reading | None) -> tuple[Sequence[PlatformRun], list[str]]:

@@ -25,12 +25,13 @@ from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, measurements_of, roofline
+from ncu_roofline.model.columns import columns_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, points_of, seen
 from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
 from ncu_roofline.model.work import total_flops, uncounted_tensor
-from ncu_roofline.rendering.document import ALIKE, Column, Document, Table
+from ncu_roofline.rendering.document import Column, Document, Table
 from ncu_roofline.rendering.frames import records
 
 THRESHOLD = 3.5
@@ -58,93 +59,8 @@ _PCI = tuple(f"device__attribute_pci_{part}_id" for part in ("domain", "bus", "d
 Row = dict[str, Any]
 
 
-def _over(name: str, unit: str, meaning: str, labels: tuple[str, str, str] = ("", "", "")) -> tuple[Column, ...]:
-    return (
-        Column.number(f"{name}_min", unit, f"lowest {meaning} of a rank", labels[0], 7),
-        Column.number(f"{name}_median", unit, f"median over the ranks of {meaning}", labels[1]),
-        Column.number(f"{name}_max", unit, f"highest {meaning} of a rank", labels[2]),
-    )
-
-
-_OUTLIERS = "ranks whose time is an outlier (modified z-score above 3.5 and 5 % off the median)"
-_IMBALANCE = "load imbalance: seconds_max / mean over the ranks that ran it; 1 is balanced"
-_OF_RANK = "of the attainable of a rank"
-_RANK_WHERE = (
-    Column.text("kernel", "short readable name, unique among different kernels; all kernels of a rank by application"),
-    Column.text("device", "name of the GPU", "GPU", 6, omit=ALIKE),
-)
-RANK_KERNELS = (
-    *_RANK_WHERE,
-    Column.text("name", "full demangled name"),
-    Column.text("compute_capability", "compute capability, as 9.0"),
-    Column.integer("ranks", "ranks that ran it", priority=1),
-    Column.integer("missing", "ranks that did not, on any GPU"),
-    Column.text("missing_ranks", "these ranks, separated by '; '"),
-    Column.integer("launches", "launches of all ranks"),
-    Column.integer("launches_min", "fewest launches of a rank that ran it", "launches", 5, form="count", to="launches_max"),
-    Column.integer("launches_max", "most launches of a rank"),
-    Column.number("seconds", "second", "run time, sum over the ranks"),
-    Column.number("time_share", "ratio", "share of the time of all kernels and ranks", "share", 4),
-    *_over("seconds", "second", "run time", ("min", "median", "max")),
-    Column.text("slowest", "rank with the longest run time"),
-    Column.number("imbalance", "ratio", _IMBALANCE, "max/mean", form="plain"),
-    Column.number("imbalance_median", "ratio", "seconds_max / seconds_median", "max/median", 8, form="plain"),
-    Column.number("spread", "ratio", "(seconds_max - seconds_min) / seconds_median", priority=3),
-    Column.number("work", "flop", "floating-point operations, sum over the ranks"),
-    *_over("work", "flop", "floating-point operations"),
-    Column.integer("outliers", _OUTLIERS),
-    Column.text("slow_ranks", "outliers that took longer, separated by '; '"),
-    Column.text("fast_ranks", "outliers that took shorter, separated by '; '"),
-    Column.text("status", "ok (has points), or why not, as in the frame of kernels of a roofline"),
-    Column.text("notes", "warnings, sentences separated by '; '"),
-)
-RANK_POINTS = (
-    *_RANK_WHERE,
-    Column.text("precision", "precision id: fp64, fp32, fp16, ..., or mixed (sum over pipes)"),
-    Column.text("level", "memory level id: l1, shared, l2, dram, system", "at", 9),
-    Column.integer("ranks", "ranks with this point"),
-    Column.integer("launches", "launches of all ranks"),
-    Column.number("work", "flop", "operations, sum over the ranks (OP for integer types, see unit)"),
-    Column.text("unit", "flop or op: what work counts"),
-    Column.number("traffic", "byte", "bytes at this level, sum over the ranks"),
-    Column.number("seconds", "second", "run time, sum over the ranks"),
-    Column.number("intensity", "flop/byte", "work / traffic", "{unit}", 2),
-    *_over("intensity", "flop/byte", "intensity"),
-    Column.number("performance", "flop/s", "work / seconds: the mean of one GPU"),
-    *_over("performance", "flop/s", "performance"),
-    Column.number("attainable", "flop/s", "min(compute roof, intensity * bandwidth roof) of one GPU"),
-    Column.number("fraction", "ratio", "performance / attainable", "of roof"),
-    Column.number("fraction_min", "ratio", f"lowest fraction {_OF_RANK}", "over ranks", 10, to="fraction_max"),
-    Column.number("fraction_median", "ratio", "median over the ranks of fraction of the attainable"),
-    Column.number("fraction_max", "ratio", f"highest fraction {_OF_RANK}"),
-    Column.text("roof_origin", "origin of the binding roof of this level: theoretical or measured"),
-    Column.text("binds", "what binds this kernel and precision over all levels: a level id or a compute roof id"),
-    Column.number("binding_fraction", "ratio", "performance / lowest attainable over all levels"),
-    Column.number("coverage", "ratio", "share of the kernel's time that the row stands for"),
-    Column.text("source", "binding, derived, embedded or imported"),
-    Column.text("notes", "what a reader must know of this row, sentences separated by '; '"),
-)
-RANK_RANKS = (
-    *_RANK_WHERE,
-    Column.text("rank", "rank, as its report's path, its process or --rank names it"),
-    Column.text("reports", "reports of this rank, separated by '; '"),
-    Column.text("host", "machine it ran on"),
-    Column.text("pid", "process ids, separated by blanks"),
-    Column.text("gpu", "PCI addresses of its GPUs, separated by blanks (reports don't hold the UUID)"),
-    Column.integer("launches", "launches on this rank"),
-    Column.number("seconds", "second", "run time of all of them"),
-    Column.number("seconds_ratio", "ratio", "seconds / median over the ranks"),
-    Column.number("score", "ratio", "modified z-score of seconds (Iglewicz and Hoaglin, 1993)"),
-    Column.text("outlier", "slow, fast or ''"),
-    Column.text("cause", "of an outlier: uneven work, slow GPU, lower clock, unknown, in a sentence"),
-    Column.number("work", "flop", "floating-point operations"),
-    Column.number("work_ratio", "ratio", "work / median over the ranks"),
-    Column.text("traffic_level", "outermost memory level whose traffic is known of this kernel"),
-    Column.number("traffic", "byte", "bytes at that level"),
-    Column.number("traffic_ratio", "ratio", "traffic / median over the ranks"),
-    Column.number("clock_profiled", "hertz", "SM clock while profiled"),
-    Column.number("clock_ratio", "ratio", "clock_profiled / median over the ranks"),
-)
+_OF = columns_of("ranks")
+RANK_KERNELS, RANK_POINTS, RANK_RANKS = ((*_OF["where"], *_OF[name]) for name in ("kernels", "points", "ranks"))
 TABLES = {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS}
 
 
@@ -236,25 +152,18 @@ def rank_part(report: Report | MetricTable | PointTable, label: str = "", select
     index = np.array([rows.setdefault(pattern.tobytes(), len(rows)) for pattern in patterns], dtype=np.int64)
     if len(rows) == len(m):
         return part
-    first = np.unique(index, return_index=True)[1]
-    weights = np.where(m.seconds > 0, m.seconds, 1.0)
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(index, weights=values, minlength=len(rows)).astype(np.float64)
-
-    def mean(values: FloatArray) -> FloatArray:
-        return total(values * weights) / total(weights)
-
-    changed: dict[str, Any] = {item.name: getattr(m, item.name)[first] for item in fields(m) if item.name not in quantities}
-    changed |= {"seconds": total(m.seconds), "clock": mean(m.clock), "tensor_active": mean(m.tensor_active)}
-    changed["invocations"] = total(m.invocations.astype(np.float64)).astype(np.int64)
+    same, weights = Grouping("part", index, np.unique(index, return_index=True)[1], ()), np.where(m.seconds > 0, m.seconds, 1.0)
+    plain = [item.name for item in fields(m) if item.name not in quantities]
+    changed: dict[str, Any] = {name: getattr(m, name)[same.first] for name in plain}
+    changed |= {name: same.common(getattr(m, name)) for name in ("grid", "block", "nvtx")}
+    changed |= {name: same.mean(getattr(m, name), weights) for name in ("clock", "tensor_active")}
+    changed |= {"seconds": same.total(m.seconds), "invocations": same.total(m.invocations.astype(np.float64)).astype(np.int64)}
     for name, several in quantities.items():
-        combined = mean if name in ("compute", "bandwidth") else total  # roofs are averaged, all others are counts
-        changed[name] = {key: Quantity(combined(one.values), one.choice[first], one.origins) for key, one in several.items()}
-    for name in ("grid", "block", "nvtx"):
-        values = getattr(m, name)
-        changed[name][index[values != changed[name][index]]] = ""
-    return RankPart(Measurements(**changed), owner[first], part.sources)
+        values = {key: same.mean(one.values, weights) for key, one in several.items()}
+        if name not in ("compute", "bandwidth"):  # roofs are averaged, all others are counts
+            values = {key: same.total(one.values) for key, one in several.items()}
+        changed[name] = {key: Quantity(values[key], one.choice[same.first], one.origins) for key, one in several.items()}
+    return RankPart(Measurements(**changed), owner[same.first], part.sources)
 
 
 def rank_names(sources: Sequence[RankSource], pattern: str = "") -> tuple[tuple[str, ...], str]:

@@ -319,7 +319,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     if for_people and made is VIEWER:
         named = {names(one.measurements.report[0]): one for one in read if one.path}
         if counted := {name: one.path for name, one in named.items() if one.counted}:
-            from ncu_roofline.analyses.source.build import spots
+            from ncu_roofline.analyses.source.findings import spots
 
             frames = replace(frames, spots=spots(frames, selected, counted))
         if advice:  # for a page
@@ -357,7 +357,8 @@ def _called(m: Measurements, names: ReportNames) -> Measurements:
     """Measurements under the names that their reports have in results."""
     import numpy as np
 
-    return replace(m, report=np.array([names(report) for report in m.report], dtype=object))
+    called = {report: names(report) for report in set(m.report)}  # of thousands of launches a few
+    return replace(m, report=np.array([called[report] for report in m.report], dtype=object))
 
 
 def _completed(reports: list[ReadReport]) -> list[ReadReport]:

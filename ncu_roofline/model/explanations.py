@@ -228,7 +228,7 @@ def availability(owner: Precision | Level | Kind, quantity: Quantity | None) -> 
     if quantity is None:
         return Availability(owner.id, owner.label, 0, "", "", "")
     known = np.isfinite(quantity.values)
-    used = [quantity.origins[i] for i in np.unique(quantity.choice[known])]
+    used = [quantity.origins[i] for i in sorted(set(quantity.choice[known].tolist()))]  # np.unique imports numpy.ma
     return Availability(
         id=owner.id,
         label=owner.label,

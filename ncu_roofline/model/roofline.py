@@ -53,8 +53,8 @@ def seen(declared: Sequence[Column], *names: str, **labels: str) -> tuple[Column
 
 
 _INNER = {  # attributes that are not for users
-    *("asked", "called", "choices", "counted", "counts", "everything", "glance", "joined", "nouns", "of_run", "report_names"),
-    *("shown_by", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
+    *("asked", "called", "counted", "counts", "everything", "glance", "joined", "nouns", "of_run", "report_names", "shown_by"),
+    *("sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
 }
 
 
@@ -134,7 +134,7 @@ def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
 class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
 
-    Columns, their units and their meaning: `data/columns.toml`.
+    Columns, their units and their meaning: `data/columns/roofline.toml`.
     """
 
     view: ClassVar[str] = "roofline"

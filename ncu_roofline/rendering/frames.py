@@ -18,7 +18,7 @@ from ncu_roofline.rendering.document import Document, Note
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 2
-Frames = Any  # what renderers draw: the frames of a Roofline or another analysis, columns as in ``data/columns.toml``
+Frames = Any  # what renderers draw: the frames of a Roofline or another analysis, columns as in ``data/columns/roofline.toml``
 Tables = Mapping[str, tuple[Column, ...]]  # the tables of an analysis by name, with their columns
 _PER_KERNEL = ("work", "traffic")  # what frames hold beside their tables, a number per row of the kernels
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

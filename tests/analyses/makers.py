@@ -23,8 +23,10 @@ from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.run.frames import Run, run_of
-from ncu_roofline.analyses.source import build as finder
-from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS
+from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.code import WORKS
+from ncu_roofline.analyses.source.findings import findings as findings_on
+from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.chips import kind_of
 from ncu_roofline.chips.findings import About, Called, circumstances
@@ -256,13 +258,10 @@ def told(given: Given, every: Given) -> list[Given]:
     columns["offset"] = [16 * place for place in range(len(lines))]
     if stalls:
         columns["samples"] = [sum(samples for at, _, samples in stalls if at == place) for place in range(len(lines))]
-    sampled = [{"function": "k", "offset": 16 * at, "reason": reason, "samples": samples} for at, reason, samples in stalls]
-    table = {name: [one[name] for one in sampled] for name in ("function", "offset", "reason", "samples")}
-    amounts, chip = given.get("amounts", {}), tuple(given.get("capability", (0, 0)))
-    about = About(chip, given.get("hits", {}), amounts, bound=given.get("bound", ""))
+    sampled = {reason: {at: samples for at, same, samples in stalls if same == reason} for _, reason, _ in stalls}
+    chip, hits, amounts = tuple(given.get("capability", (0, 0))), given.get("hits", {}), given.get("amounts", {})
     called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
-    said = finder.findings(columns, table, loops_of(lines), about, called)
-    return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
+    return findings_on(columns, sampled, loops_of(lines), About(chip, hits, amounts, given.get("bound", "")), called)
 
 
 def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:
@@ -294,4 +293,4 @@ def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5,
     code = Code(whole.cubin[: int(more.get("cut", 1) * len(whole.cubin))], whole.files, places)
     given = {"trips": trips, "name": cubin, "code": code, "scalars": more.get("scalars")}
     path = source_made.made_report(folder / "made.ncu-rep", chip, mangled, **given, **extra)
-    return finder.source_roofline(path, **more.get("show", {}))
+    return source_roofline(path, **more.get("show", {}))

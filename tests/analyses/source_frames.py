@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.analyses.source.frames import COUNTS, TABLES, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.code import WORKS
+from ncu_roofline.analyses.source.frames import COUNTS, TABLES, SourceRoofline
 from tests.analyses.data import read
 from tests.analyses.time_frames import ordinary, point, table
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from ncu_roofline.analyses.source import build
-from ncu_roofline.analyses.source.build import findings, source_roofline
-from ncu_roofline.analyses.source.code import counts_of
-from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INTEGERS, TABLES, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.code import FLOPS, INTEGERS, WORKS, counts_of
+from ncu_roofline.analyses.source.findings import findings
+from ncu_roofline.analyses.source.frames import COUNTS, TABLES, SourceRoofline
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.totals import Demanded, LaunchRoofs
 from ncu_roofline.base.errors import RooflineError
@@ -252,10 +253,8 @@ def test_a_long_reason_takes_no_memory(tmp_path: Path) -> None:
     """An array of texts as wide as the longest of them has the longest once for each row; a name of 3 MB is no reason."""
     found = made(tmp_path, **{f"{STALL}{'A' * 3_000_000}": [(BASE, 1.0)], f"{STALL}a\u202eb": [(BASE, 1.0)]})
     assert set(found.stalls["reason"]) == {"wait", "selected"}
-    stalls = {"function": ["k"] * 100, "offset": list(range(100)), "reason": ["wait"] * 99 + ["A" * 1_000_000]}
     tracemalloc.start()
-    sampled = {**stalls, "samples": [1.0] * 100, "not_issued": [1.0] * 100}
-    findings(found.instruction_columns, sampled, found.loop_columns, About())
+    findings(found.instruction_columns, {"wait": {0: 1.0}, "A" * 1_000_000: {1: 1.0}}, found.loop_columns, About())
     assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()
     many = {f"{STALL}r{number}": [(BASE, 0.0)] for number in range(1000)}

@@ -19,7 +19,8 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses import text_table
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.frames import INT32, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.code import INT32, WORKS
+from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.page import payload
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.verdict import MOST_OF_TIME, REPEATED

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.compare.columns import QUANTITIES
-from ncu_roofline.analyses.compare.frames import ADDED, REMOVED, TOLERANCE, Comparison, Settings, compare
+from ncu_roofline.analyses.compare.columns import BUDGET, QUANTITIES
+from ncu_roofline.analyses.compare.frames import ADDED, REMOVED, TOLERANCE, Settings, compare
 from ncu_roofline.analyses.compare.text import level_of
 from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, PASSED, TRIPPED, Condition, evaluate, parse
 from ncu_roofline.base.errors import RooflineError, UsageError
@@ -29,7 +29,7 @@ from ncu_roofline.model import Roofline, Selection, roofline
 from ncu_roofline.model.extract import imported
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import frame_of, of_rows
-from ncu_roofline.rendering.document import Column, Document, Note, Table
+from ncu_roofline.rendering.document import Document, Note, Table
 from ncu_roofline.rendering.frames import records
 
 OK, OVER, MISSING, UNKNOWN = "ok", "over", "missing", "unknown"
@@ -37,13 +37,6 @@ _VERDICTS = {TRIPPED: OVER, NOT_EVALUATED: UNKNOWN, PASSED: OK}
 _ORDER = (OVER, MISSING, UNKNOWN, OK)
 _SHOWN = 20  # limits that are kept, which nobody has to read
 _TIMES = ("seconds", "seconds_normalised", "total_seconds", "total_seconds_normalised", "cycles", "performance")
-BUDGET = (
-    Column.text("kernel", "short readable name; of a trace the operator", "{row}", most=(40, 60)),
-    Column.text("verdict", "ok, over, missing (the kernel), or unknown (a number)", "verdict"),
-    Column.text("configuration", "grid and block", "configuration", 3),
-    Column.text("limit", "the condition that must not be true", "over if", most=(30, 56)),
-    Column.text("value", "the numbers in it, or which are missing", "is", code=True),
-)
 TABLES = {"limits": BUDGET}
 
 
@@ -179,30 +172,24 @@ def check(side: Roofline, budget: Budget, settings: Settings, kernel: str = "") 
     found = compare(roofline(chosen), side, settings=replace(settings, small=True, against="baseline", times="raw"))
     rows, keys = records(found.kernel_columns), ("name_before", "grid_before", "block_before", "device_before")
     places = {tuple(row[key] for key in keys): number for number, row in enumerate(rows) if row["outcome"] != REMOVED}
-    where = {places.get((one.name, one.grid, one.block, one.gpu or devices[0]), -1): one for one in limits}
+    pairs = [(places.get((one.name, one.grid, one.block, one.gpu or devices[0]), -1), one) for one in limits]
     kernels = {name: column.copy() for name, column in found.kernel_columns.items()}
-    for number, one in where.items():
-        if number >= 0:
-            kernels["noise"][number] = one.noise
-            if kernels["device"][number] != kernels["device_before"][number]:  # what another GPU took limits nothing
-                for name in _TIMES:
-                    kernels[name][number] = math.nan
-    judged = _judged(replace(found, kernel_columns=kernels), where)
-    lacking = [one for one in limits if places.get((one.name, one.grid, one.block, one.gpu or devices[0])) is None]
-    for one in lacking:
+    for number, one in (pair for pair in pairs if pair[0] >= 0):
+        kernels["noise"][number] = one.noise
+        if kernels["device"][number] != kernels["device_before"][number]:  # what another GPU took limits nothing
+            for name in _TIMES:
+                kernels[name][number] = math.nan
+    conditions = {number: one.fail_if for number, one in pairs if number >= 0}
+    try:
+        tested = records(evaluate(replace(found, kernel_columns=kernels), (), conditions).threshold_columns)
+    except UsageError as error:
+        raise RooflineError("Cannot use budget", error.path, error.reason, error.next_step) from error
+    judged = [{**row, "limit": row["threshold"], "value": row["reason"], "verdict": _VERDICTS[row["result"]]} for row in tested]
+    for one in (one for number, one in pairs if number < 0):
         told = f"grid {one.grid} block {one.block}" if one.grid else ""
         judged.append({"kernel": clean(one.name), "configuration": told, "limit": "", "value": "", "verdict": MISSING})
     judged.sort(key=lambda row: _ORDER.index(row["verdict"]))
     return Checked(of_rows(judged, BUDGET), budget.rows[:-1], tuple(_notes(rows, budget.rows)))
-
-
-def _judged(found: Comparison, where: Mapping[int, Limits]) -> list[dict[str, Any]]:
-    conditions = {number: one.fail_if for number, one in where.items() if number >= 0}
-    try:
-        tested = records(evaluate(found, (), conditions).threshold_columns)
-    except UsageError as error:
-        raise RooflineError("Cannot use budget", error.path, error.reason, error.next_step) from error
-    return [{**row, "limit": row["threshold"], "value": row["reason"], "verdict": _VERDICTS[row["result"]]} for row in tested]
 
 
 def _notes(rows: list[dict[str, Any]], word: str) -> Iterator[str]:

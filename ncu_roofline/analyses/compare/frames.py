@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from statistics import median
 from typing import Any, ClassVar
 
 import numpy as np
@@ -289,20 +290,17 @@ class _Sums:
         The median is NaN where a run time is unknown, the spread below two known ones.  A row that is a sum counts with the
         mean of its launches.
         """
-        times = self.side.kernels["seconds"] / self.side.units
-        rows = np.flatnonzero(np.isfinite(times))
-        every, known = (np.bincount(group, minlength=self.count + 1) for group in (self.group, self.group[rows]))
-        start = np.cumsum(known) - known
-        low, high = (np.where(known, start + half, -1) for half in ((known - 1) // 2, known // 2))
-
-        def median(values: FloatArray) -> FloatArray:
-            ordered = np.append(values[rows][np.lexsort((values[rows], self.group[rows]))], np.nan)
-            return np.asarray((ordered[low] + ordered[high]) / 2)
-
-        middle = median(times)
-        spread = _TO_SIGMA * median(np.abs(times - middle[self.group])) / middle
-        spread = np.where((known > 1) & (middle > 0), spread, np.nan)
-        return np.where(known == every, middle, np.nan)[:-1], spread[:-1]
+        times: list[list[float]] = [[] for _ in range(self.count + 1)]
+        for group, time in zip(self.group.tolist(), (self.side.kernels["seconds"] / self.side.units).tolist(), strict=True):
+            times[group].append(time)
+        found = []
+        for own in times[:-1]:
+            known = [time for time in own if math.isfinite(time)]
+            middle = median(known) if known else math.nan
+            off = median(abs(time - middle) for time in known) if len(known) > 1 and middle > 0 else math.nan
+            found.append((middle if len(known) == len(own) else math.nan, _TO_SIGMA * off / middle if middle else math.nan))
+        medians, spreads = np.array(found, dtype=np.float64).reshape(-1, 2).T
+        return medians, spreads
 
     def _verdicts(self) -> tuple[TextArray, TextArray]:
         """The verdict of most of the time of each group, and of its launches the nearest limit; of equals the first."""
@@ -604,7 +602,6 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
     devices = [", ".join(dict.fromkeys(sums.side.kernels["device"])) for sums in (old, new)]
     both, one_gpu = k["matched"] != "", devices[0] == devices[1]
     timed = both & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
-    ratio = k["ratio"]
     at_clock = np.where(np.isnan(k["launched_normalised"]), k["launched"], k["launched_normalised"])
     spent = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
     used = spent - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
@@ -613,9 +610,7 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
     word = str(_word((spent - used) / spent, noise, FASTER, SLOWER)) if both.any() else NOTHING
     short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, spent, seconds))
     matched, relaunched, scaled = (
-        int(both.sum()),
-        int((both & (ratio != 1)).sum()),
-        int((k["time_basis"] == "normalised").sum()),
+        int(some.sum()) for some in (both, both & (k["ratio"] != 1), k["time_basis"] == "normalised")
     )
     notes = []
     if not one_gpu:
@@ -652,7 +647,7 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
         "seconds_removed": _sum(k["total_seconds_before"][k["outcome"] == REMOVED]),
         "seconds_added": _sum(k["total_seconds"][k["outcome"] == ADDED]),
         "work_before": _sum(k["total_work_before"][both]),
-        "work": _sum((k["total_work"] * ratio)[both]),
+        "work": _sum((k["total_work"] * k["ratio"])[both]),
         "matched": matched,
         "added": int((k["outcome"] == ADDED).sum()),
         "removed": int((k["outcome"] == REMOVED).sum()),

@@ -9,17 +9,9 @@ from typing import ClassVar
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.model.roofline import of_rows
-from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import records
 
-_NUMBER = Column.number
-_WHOLE = (
-    _NUMBER("wall_before", "second", "from the first launch to the end of the last kernel; NaN without a timeline"),
-    _NUMBER("wall", "second", "the same of the new trace"),
-    _NUMBER("busy_before", "ratio", "share of this in which the GPUs did something"),
-    _NUMBER("busy", "ratio", "the same of the new trace"),
-)
-TABLES = {**columns.TABLES, "summary": (*columns.COMPARISON_SUMMARY, *_WHOLE)}
+TABLES = {**columns.TABLES, "summary": columns.RUN_SUMMARY}
 NEEDED = (
     "FLOPs and bytes are what operators need by their shapes and types, not what was measured: they tell the share of the "
     "roof, and not what limits a kernel"

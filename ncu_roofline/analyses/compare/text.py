@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.compare import frames
+from ncu_roofline.analyses.compare.columns import SEEN
 from ncu_roofline.analyses.compare.frames import ADDED, CLOSER, FASTER, FURTHER, NOT_JUDGED, REMOVED, SAME, SLOWER, SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.document import Column, Document, Note, Table
+from ncu_roofline.rendering.document import Document, Note, Table
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.table import Table as TextTable
 from ncu_roofline.rendering.table import TextColumn, bullets, escape, markdown, markdown_document
@@ -38,19 +39,6 @@ WORDS = {
     REMOVED: "gone",
 }
 _ORDER = (FASTER, SLOWER, SAME, CLOSER, FURTHER, ADDED, REMOVED, frames.UNKNOWN, NOT_JUDGED)
-_COLUMNS = (
-    Column("label", "str", "", "", "{row}"),
-    Column("count", "text", "", "", "{counted}", 3),
-    Column("total", "text", "", "", "total time", 8),
-    Column("once", "text", "", "", "{time}"),
-    Column("relative", "text", "", "", "change"),
-    Column("FLOP", "text", "", "", priority=7),
-    Column("bytes", "text", "", "", "{level} B", 6),
-    Column("FLOP/B", "text", "", "", priority=9),
-    Column("share", "text", "", "", "of roof"),
-    Column("limits", "str", "", "", "verdict", 4),
-    Column("outcome", "str", "", ""),
-)
 _COMMENTED = {"label": "", "time": "time", "change": "change", "share": "share of roof", "limits": "verdict"}
 Row = dict[str, Any]
 
@@ -345,12 +333,12 @@ def document(comparison: frames.Comparison) -> Document:
         words |= {"counted": all_of_them}
         star = "*: at the clock of the baseline. " if pair.whole["time_basis"] == "normalised" else ""
         noise = f"{star}same: within the noise of the {row}, {percent(pair.whole['noise'])} for the application; =: no change."
-        show = tuple(column.name for column in _COLUMNS if column.name not in hidden)
+        show = tuple(column.name for column in SEEN if column.name not in hidden)
         every = not comparison.of_run  # of a run hundreds of operators, most of them small and alike
         rows = [one for one in pair.rows if every or one["outcome"] != SAME or not one["time_share"] < SMALL_SHARE]
         if left := len(pair.rows) - len(rows):
             noise += f" {plural(left, row)} with less than {percent(SMALL_SHARE)} of the time left out: same."
-        table = Table("kernels", _COLUMNS, rows, show, words=words, legend=noise)
+        table = Table("kernels", SEEN, rows, show, words=words, legend=noise)
         notes = [Note(note, "kernel") for note in notes_of(pair)]
         parts.append(Document(pair.title, blocks=[(about(pair), f"{headline(pair)}.", details(pair)), table], notes=notes))
     return Document("Comparison", blocks=[*parts, tuple(threshold_lines(comparison))])

@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from ntpath import basename
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import code, frames
 from ncu_roofline.analyses.source.code import Disassemble
-from ncu_roofline.analyses.source.frames import FINDINGS, WHERE, WITHIN, SourceRoofline, field_of
-from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
+from ncu_roofline.analyses.source.findings import findings_of
+from ncu_roofline.analyses.source.frames import FINDINGS, TOTALS, WHERE, SourceRoofline, field_of
+from ncu_roofline.analyses.source.totals import Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean, listed, shorten
-from ncu_roofline.chips import findings as rules
-from ncu_roofline.chips import load_spec, load_stalls, load_units
-from ncu_roofline.chips.opcodes import load_opcode_units
+from ncu_roofline.base.texts import listed
+from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.sass import INSTRUCTIONS
-from ncu_roofline.chips.source_counters import COUNTED
-from ncu_roofline.chips.tables import load_findings
-from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
 from ncu_roofline.formats.report import Kernel, Report
-from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of, roofline
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.kernels import bounds_of
-from ncu_roofline.model.measurements import Measurements, as_float
 from ncu_roofline.model.points import Roofs
-from ncu_roofline.model.roofline import (
-    CeilingsFile,
-    Roofline,
-    Source,
-    ceilings_of,
-    check_ceilings,
-    closing_input,
-    measurements_of,
-    of_columns,
-    roofline,
-)
-from ncu_roofline.model.selection import Selection, kernel_keys
+from ncu_roofline.model.roofline import CeilingsFile, Source, Table, ceilings_of, check_ceilings, of_columns
+from ncu_roofline.model.selection import kernel_keys
 from ncu_roofline.model.work import MIXED
+from ncu_roofline.rendering.document import Column
 
 _WHAT = "Cannot show the source of"
 _SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
@@ -55,28 +38,6 @@ _ODD = "left out, as some of their values are no counts, have no address, or do 
 _LANES = "lanes are those whose predicate is true: the report does not count active ones"
 _MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
 """Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
-_WORDS = {
-    "excess": "uncoalesced accesses",
-    "tensor-feed": "uncoalesced loads for tensor instructions",
-    "gaps": "partly used sectors",
-    "spill": "local memory",
-    "bank-conflict": "bank conflicts",
-    "divergence": "inactive lanes",
-    "stall": "warp stalls",
-    "called-library": "slow paths of the compiler's library",
-    "unfused": "unfused multiplies and adds",
-    "fp64-by-accident": "FP64 in FP32 code",
-    "conversion": "slow conversions",
-    "integer": "integer arithmetic",
-    "address": "address arithmetic",
-}
-_PLACE = re.compile(r"\S+:\d+(?=[ :])")  # what a message begins with: of a library's line the one that uses it
-_CALLS = 3  # places where a line is inlined that are named
-_MOST = 2.0**80  # of a count: 64 bits, times bytes or operations
-_INSTRUCTION = ("function", "offset", "opcode", "kind", "file", "line", "inlined", "block", "loop")
-_LOOP = ("loop", "file", "first_line", "last_line", "header", "end", "parent")
-_WORK = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
-_LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
 
 
 class NotCountedError(RooflineError):
@@ -140,7 +101,7 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     if not chosen:
         raise _not_counted(report, m, options.select)
     m = m.take(np.array(sorted(chosen), dtype=np.int64))
-    texts, made = dict[str, tuple[str, ...]](), list[_Launch]()
+    texts, parts, notes, others = dict[str, tuple[str, ...]](), list[dict[str, Table]](), list[str](), set[int]()
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
         everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
@@ -148,26 +109,52 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
         bounds = bounds_of(zip(*(drawn.kernel_columns[name].tolist() for name in ("verdict", "limit")), strict=True))
         limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), bounds)
         for row, (_, counts) in enumerate(sorted(chosen.items())):
-            kernel = report.kernels[int(m.launch[row])]
-            made.append(_Launch(kernel, counts, limits[row], m, row))
-            _add_texts(texts, kernel, made[-1].found, options.folders)
-        names = drawn.kernel_columns["kernel"].tolist()
-        parts = [launch.tables(name, texts, options) for launch, name in zip(made, names, strict=True)]
+            kernel, roofs = report.kernels[int(m.launch[row])], limits[row]
+            found = code.Instructions(kernel, counts, m.capability[row], constants=roofs.constants)
+            loops, totals = code.Loops(found), Totals(found, kernel.metrics, roofs)
+            performance_of = roofs.performance_of(found.whole)
+            if performance_of == code.FLOPS:
+                others.add(int(m.launch[row]))
+            _add_texts(texts, kernel, found, options.folders)
+            lines, summed = found.lines(texts), loops.summed()
+            sass = found.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
+            own: dict[str, Mapping[str, Any]] = {
+                "instructions": found.columns | {"sass": sass} | found.shown(found.counts),
+                "lines": lines,
+                "outer_lines": found.lines(texts, outermost=True),
+                "loops": summed | totals.performance(summed, performance_of),
+                "functions": found.functions(kernel.mangled_name),
+                "stalls": found.stall_columns(),
+                "totals": _by_column(totals.rows, TOTALS),
+                "findings": _by_column(findings_of(kernel, found, loops, m, roofs.bound, row), FINDINGS),
+            }
+            where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")}
+            where |= {"kernel": drawn.kernel_columns["kernel"][row], "performance_of": performance_of}
+            where["unit"] = "op" if performance_of == code.INTEGERS else roofs.unit
+            part = {}
+            for name, values in own.items():
+                same = {column: [value] * len(next(iter(values.values()))) for column, value in where.items()}
+                part[name] = of_columns(same | dict(values), frames.TABLES[name])
+            parts.append(part)
+            notes += [*found.notes, *totals.notes, *([f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else [])]
+            notes += [_LANES] if found.lanes == "threads" and found.whole["threads"] + found.whole["executed"] > 0 else []
     # INT32 is left out of launches whose performance counts other work.
-    others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == frames.FLOPS}
     points = drawn.point_columns
     pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
-    kept = np.array([precision != frames.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
-    tables = {}
-    for name, declared in frames.TABLES.items():
-        values = {one.name: [value for part in parts for value in _listed(part[name][one.name])] for one in declared}
-        tables[field_of(name)] = of_columns(values, declared)
+    kept = np.array([precision != code.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
     return SourceRoofline(
-        **tables,
+        **{
+            field_of(name): {column: np.concatenate([part[name][column] for part in parts]) for column in values}
+            for name, values in parts[0].items()
+        },
         roofline=replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=()),
         texts={name: lines for name, lines in texts.items() if lines},
-        notes=tuple(dict.fromkeys(note for launch in made for note in launch.notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _by_column(rows: Sequence[Mapping[str, Any]], declared: Sequence[Column]) -> dict[str, list[Any]]:
+    return {one.name: [row[one.name] for row in rows] for one in declared if one not in WHERE}
 
 
 def _chosen(report: Report, m: Measurements, select: Selection, top: int) -> Iterator[tuple[int, code.Counts]]:
@@ -234,216 +221,3 @@ def _add_texts(
             best = most_alike(name, alike)
             found[name] = (lines_of_source(alike[best]) if best else find_source(name, folders)) or ()
             letters += sum(map(len, found[name]))
-
-
-class _Launch:
-    """One launch: its instructions and loops, and the frames made of them.  ``row`` is its position in ``m``."""
-
-    def __init__(self, kernel: Kernel, counts: code.Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
-        self._kernel, values = kernel, kernel.metrics
-        self.found = found = code.Instructions(kernel, counts, m.capability[row], constants=roofs.constants)
-        self._totals, self._loops, whole = Totals(found, values, roofs), code.Loops(found), found.whole
-        self._columns, self._loop_columns = found.columns(), self._loops.columns()
-        self._stalls = found.stall_columns(self._columns["function"])
-        self._about = rules.about_of(
-            m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound
-        )
-        self.notes = [*found.notes, *self._totals.notes]
-        self.notes += [f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else []
-        self.notes += [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
-        self.performance_of = roofs.performance_of(whole)
-        self._where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")} | {
-            "performance_of": self.performance_of,
-            "unit": "op" if self.performance_of == frames.INTEGERS else roofs.unit,
-        }
-
-    def findings(self) -> dict[str, list[Any]]:
-        """The frame of findings, but for where they are from."""
-        found = self.found
-        called = [
-            rules.Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
-            for owner, sites in self._loops.called.items()
-        ]
-        return findings(self._columns | found.counts, self._stalls, self._loop_columns, self._about, called)
-
-    def tables(self, name: str, texts: Mapping[str, Sequence[str]], options: _Options) -> dict[str, dict[str, Any]]:
-        """All frames by name, of a launch of the kernel of this ``name``."""
-        found, lines, loops = self.found, self.found.lines(texts), self._loops.summed(self._loop_columns)
-        sass = found.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
-        own = {
-            "instructions": self._columns | {"sass": sass} | found.shown(found.counts),
-            "lines": lines,
-            "outer_lines": found.lines(texts, outermost=True),
-            "loops": loops | self._totals.performance(loops, self.performance_of),
-            "functions": found.functions(self._kernel.mangled_name),
-            "stalls": self._stalls,
-            "totals": {column: [row[column] for row in self._totals.rows] for column in self._totals.rows[0]},
-            "findings": self.findings(),
-        }
-        where = self._where | {"kernel": name}
-        sizes = {table: len(next(iter(values.values()))) for table, values in own.items()}
-        return {
-            table: {one.name: values.get(one.name, [where.get(one.name)] * sizes[table]) for one in frames.TABLES[table]}
-            for table, values in own.items()
-        }
-
-
-def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """By GPU and kernel the place that matters most, of the kernel that comes first on each GPU, if its code was counted.
-
-    It is, in a few words, the finding that touches most of those that are about what limits the kernel.  ``roofline`` is that
-    of ``m``; ``paths``: where the reports with counts by instruction lie, by their names in ``m``.
-    """
-    found: dict[tuple[str, str], str] = {}
-    for first, launch in leading(roofline, m, paths):
-        with (
-            suppress(RooflineError),
-            closing_input(paths[launch.report[0]]) as report,
-        ):  # of damaged code there is nothing to say
-            if not isinstance(report, Report):
-                continue
-            kernel = report.kernels[int(launch.launch[0])]
-            counts = code.counts_of(kernel.metrics)
-            if not 0 < len(counts.addresses) <= INSTRUCTIONS:
-                continue
-            bound = bounds_of([(first.verdict, first.limit)])
-            roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), bound)[0]
-            with np.errstate(all="ignore"):
-                table = _Launch(kernel, counts, roofs, launch, 0).findings()
-            told, limits = load_findings().kinds, {first.verdict.partition(":")[0], *bound}
-            columns = ("finding", "file", "line", "cause", "share", "of", "message")
-            for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
-                if limits.intersection(told[finding].limits) and line > 0:
-                    named = _PLACE.match(clean(message))
-                    place = named[0] if named else f"{_file(file)}:{line}"
-                    found[first.device, first.kernel] = (
-                        f"{place}: {cause or _WORDS.get(finding, told[finding].title)}, {as_percent(share)} of {of}"
-                    )
-                    break
-    return found
-
-
-def findings(
-    instructions: Mapping[str, Any],
-    stalls: Mapping[str, Any],
-    loops: Mapping[str, Any],
-    about: rules.About,
-    called: Sequence[rules.Called] = (),
-) -> dict[str, list[Any]]:
-    """The findings of one launch, those that touch most first: `frames.FINDINGS` but for where they are from.
-
-    ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
-    """
-    own = {name: _listed(instructions[name]) for name in (*_INSTRUCTION, *COUNTED, *_WORK.values())}
-    if not own["offset"]:
-        return {column.name: [] for column in FINDINGS if column not in WHERE}
-    counts: dict[str, dict[int, float]] = {}
-    samples: dict[str, dict[int, float]] = {}
-    for name, (_, worth) in COUNTED.items():
-        values = np.asarray(own[name], dtype=np.float64)
-        if np.all((values >= 0) & (values <= _MOST)):  # counts that can't be are unknown, NaN among them
-            some = np.flatnonzero(values)
-            counts[name] = dict(zip(some.tolist(), (values[some] / worth).tolist(), strict=True))
-    rows = {key: row for row, key in enumerate(zip(own["function"], own["offset"], strict=True))}
-    sampled = (_listed(stalls[name]) for name in ("function", "offset", "reason", "samples"))
-    for function, offset, reason, number in zip(*sampled, strict=True):
-        if function and (row := rows.get((function, offset))) is not None:
-            samples.setdefault(reason, {})[row] = samples.get(reason, {}).get(row, 0.0) + number
-    opcodes: dict[str, float] = {}
-    for row, times in counts.get("executed", {}).items():
-        opcodes[own["opcode"][row]] = opcodes.get(own["opcode"][row], 0.0) + times
-    made = _code(own, {name: _listed(loops[name]) for name in _LOOP}, about.capability)
-    launch = rules.Launch(
-        counts=counts,
-        work=lambda: {kind: sum(own[name]) for kind, name in _WORK.items()},
-        code=lambda: made,
-        opcodes=lambda: opcodes,
-        sampled={reason: sum(each.values()) for reason, each in samples.items()},
-        samples=samples.__getitem__,
-        stalls=load_stalls(),
-        told=load_findings(),
-        about=about,
-        begin=None,
-        first=rows.get((own["function"][0], 0)) if own["function"][0] else None,
-    )
-    library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
-    table = []
-    for one in sorted(rules.findings(launch, library), key=lambda one: -one.share):
-        at = {name: own[name][one.site.rows[0]] for name in ("file", "line", "function", "offset", "loop")}
-        message = " ".join(filter(None, (f"{one.site.place}:" if one.site.place else "", one.said, one.more)))
-        about_it = {"finding": one.kind, "share": one.share, "of": one.of, "cause": one.cause}
-        table.append(at | about_it | {"message": message, "advice": one.advice})
-    return {column.name: [row[column.name] for row in table] for column in FINDINGS if column not in WHERE}
-
-
-def _listed(values: Iterable[Any]) -> list[Any]:
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
-
-
-def _code(own: Mapping[str, list[Any]], loops: Mapping[str, list[Any]], capability: tuple[int, int]) -> Any:
-    """What instructions are, as `chips.findings` wants it."""
-    files = list(zip(own["file"], own["line"], strict=True))
-    apart = [("", function, loop) for function, loop in zip(own["function"], own["loop"], strict=True)]
-    blocks = list(zip(own["function"], own["block"], strict=True))
-    inside = [(function, loop if loop >= 0 else None) if function else None for _, function, loop in apart]
-    units, labels = load_opcode_units(), {unit.id: unit.label for unit in load_units().units}
-    names = [opcode.partition(".")[0] for opcode in own["opcode"]]
-    parents = dict(zip(loops["loop"], loops["parent"], strict=True))
-
-    def around(place: tuple[str, int | None]) -> set[int]:
-        """The numbers of a loop and of those around it."""
-        found: set[int] = set()
-        loop = place[1]
-        while loop is not None and loop >= 0:
-            found.add(loop)
-            loop = parents[loop]
-        return found
-
-    return rules.Code(
-        names=names,
-        kinds=own["kind"],
-        lines=[file if file[1] > 0 else loop for file, loop in zip(files, apart, strict=True)],
-        pairs=[file if file[1] > 0 else block for file, block in zip(files, blocks, strict=True)],
-        blocks=blocks,
-        loops=inside,
-        around=around,
-        unit=lambda row: labels.get(units.of(own["opcode"][row], capability), ""),
-        place=lambda rows, lines: _place(own, loops, rows, lines),
-        known=True,
-        rows=rules.rows_by_name((row, name) for row, name in enumerate(names) if inside[row]),
-    )
-
-
-def _place(own: Mapping[str, Any], loops: Mapping[str, Any], rows: Sequence[int], lines: Sequence[tuple[Any, ...]]) -> str:
-    """What rows are called that are of these lines (see `rules.Code`)."""
-    top, line, more, loop = rows[0], lines[0], len(lines) - 1, ""
-    if own["loop"][top] >= 0:
-        row = loops["loop"].index(own["loop"][top])
-        number, file, first, last, header, end, _ = (loops[name][row] for name in _LOOP)
-        span = f"{_file(file)}:{first}{f'-{last}' if last > first else ''}"
-        loop = f"loop {number} ({span if first > 0 else f'{header:#x}-{end - SIZE:#x}'})"
-    if len(line) == 2:
-        # The line and where it is inlined, innermost first; of a library's header the line that uses it, and where that is.
-        chain = [f"{line[0]}:{line[1]}", *(place for place in own["inlined"][top].split(WITHIN) if place)]
-        used = next((number for number, place in enumerate(chain) if not rules.of_library(place.rpartition(":")[0])), 0)
-        inside, places = (list(map(_file, part)) for part in (chain[:used], chain[used + 1 :]))
-        if len(places) > _CALLS:
-            places = [*places[: _CALLS - 1], "...", places[-1]]
-        said = ", ".join([f"in {name}" for name in inside[:1]] + [f"inlined at {' < '.join(places)}"] * bool(places))
-        place = f"{_file(chain[used])} ({said})" if said else _file(chain[used])
-        others = f" and {more} more line{'s' if more > 1 else ''}" if more else ""
-        chosen = next((one for one in lines if len(one) == 2 and not rules.of_library(one[0])), line)
-        if chosen != line and place.startswith(_file(line[0])):  # nobody knows what calls it
-            place, others = f"{_file(chosen[0])}:{chosen[1]}", f"{others}, most at {place},"
-        return f"{place}{others}" + (f" {'of' if more else 'in'} {loop}" if loop else "")
-    function = own["function"][top]
-    other = "" if function == own["function"][0] else f" of {shorten(clean(function))}"
-    where = f"{own['opcode'][top]} at offset {own['offset'][top]:#x}{other}"
-    if loop:
-        return f"{loop[0].upper()}{loop[1:]}, most at {where}"
-    return where if len(rows) == 1 else f"Code in no loop, most at {where}"
-
-
-def _file(path: str) -> str:
-    """The name of a file, without folders, as it may stand in a sentence."""
-    return shorten(clean(basename(path)))

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.analyses.source.frames import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
 from ncu_roofline.base.texts import listed, plural, shorten
 from ncu_roofline.chips import OpcodeRow, kind_of, load_opcodes
 from ncu_roofline.chips import sass as limits
@@ -33,6 +32,20 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Disassemble = Callable[[Sequence[bytes], tuple[int, int]], Sequence[Mapping[int, str]]]
 """From the code of functions and the compute capability it is for to the text of each instruction by offset, per function."""
+
+WORKS = ("fp64", "fp32", "fp16", "bf16", "tensor")
+"""Kinds of work that have a column ``work_KIND`` of their own and add to ``work``; tensor is the sum over tensor types."""
+
+INT32 = "int32"
+"""The kind whose column is ``work_int32``: a precision of the model, and no part of ``work``."""
+
+FLOPS = "work"
+INTEGERS = f"work_{INT32}"
+INTENSITIES = {FLOPS: "intensity", INTEGERS: "intensity_int32"}
+"""What performance may count, by column, and the column of its intensity."""
+
+WITHIN = " < "
+"""Between a line and the one that it is inlined at, in the column ``inlined``."""
 
 SELECTED = "selected"
 """The state of a warp that issues: sampled like the reasons for stalls, and none."""
@@ -91,7 +104,8 @@ def counts_of(metrics: Metrics) -> Counts:
             odd.append(name)
         elif len(keys) or metrics.get(name) == 0:
             found[name] = keys.astype(np.int64), values.astype(np.float64)
-    addresses = np.unique(np.concatenate([*(keys for keys, _ in found.values()), _EMPTY]))
+    every = np.concatenate([*(keys for keys, _ in found.values()), _EMPTY])
+    addresses = np.unique(every, return_index=True)[0]  # without indices it imports numpy.ma
     placed = {  # several values of one address are added
         name: np.bincount(np.searchsorted(addresses, keys), values, len(addresses)).astype(np.float64)
         for name, (keys, values) in found.items()
@@ -171,7 +185,7 @@ class Instructions:
         self.starts = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         offsets = [SIZE * np.arange(size, dtype=np.int64) for size in sizes]
         inside = [offset + address for offset, (_, address) in zip(offsets, placed, strict=True)]
-        beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, _EMPTY]))
+        beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, _EMPTY]), assume_unique=True)
         outside = len(beyond)
         self.address: IntArray = np.concatenate([*inside, beyond])
         self.offset: IntArray = np.concatenate([*offsets, np.full(outside, -1)])
@@ -218,6 +232,7 @@ class Instructions:
         self.counts: dict[str, FloatArray] = columns | waits
         self.whole = {name: float(values.sum()) for name, values in columns.items()}
 
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """What and where each is."""
         names = [*(body.name for body in self.bodies), ""]
@@ -286,7 +301,8 @@ class Instructions:
                 stall = np.where(most > 0, names[np.argmax(table, axis=0)], "")
                 share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
         finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
-        return {column.name: sums[column.name] for column in COUNTS} | finite | {"stall": stall, "share_stall": share}
+        counts = {name: values for name, values in sums.items() if name not in waits}
+        return counts | finite | {"stall": stall, "share_stall": share}
 
     def lines(self, texts: Mapping[str, Sequence[str]], *, outermost: bool = False) -> dict[str, Any]:
         """A row per line in the order of files and lines, then what has no line, by function, then what lies outside.
@@ -342,9 +358,9 @@ class Instructions:
             **self.shown(self.sums(np.repeat(np.arange(len(chosen)), sizes), len(chosen), every)),
         }
 
-    def stall_columns(self, functions: Sequence[str]) -> dict[str, Any]:
-        """A row per instruction and reason that was sampled there; ``functions`` by instruction."""
-        names, empty = list(self.stalls), np.empty((0, len(self.address)))
+    def stall_columns(self) -> dict[str, Any]:
+        """A row per instruction and reason that was sampled there."""
+        names, empty, functions = list(self.stalls), np.empty((0, len(self.address))), self.columns["function"]
         table, not_issued = (np.vstack([empty, *(pair[part] for pair in self.stalls.values())]) for part in (0, 1))
         rows, reasons = np.nonzero(table.T > 0)
         return {
@@ -474,16 +490,8 @@ class Loops:
 
     def _common(self, rows: Sequence[int]) -> int:
         """The innermost loop that is around all of these instructions."""
-        home = self._around(rows[0])
-        for other in map(self._around, rows[1:]):
-            while home != other:
-                if NOWHERE in (home, other):
-                    return NOWHERE
-                if self._depths[home] >= self._depths[other]:
-                    home = self._parents[home]
-                else:
-                    other = self._parents[other]
-        return home
+        chains = [list(self._up(self._around(row))) for row in rows]
+        return next((loop for loop in chains[0] if all(loop in chain for chain in chains)), NOWHERE)
 
     def _up(self, loop: int) -> Iterator[int]:
         """A loop and those around it."""
@@ -499,6 +507,7 @@ class Loops:
                 result[self._parents[loop]] += result[loop]
         return result
 
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """A row per loop: what and where it is, how often it is entered and goes round, and what is counted with it."""
         found, executed, entered = self._found, self._found.counts["executed"], list[tuple[float, float]]()
@@ -545,8 +554,8 @@ class Loops:
             "notes": notes,
         }
 
-    def summed(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """``columns`` with counts and shares; behind the loops a row for the code in none, and one for what lies outside."""
+    def summed(self) -> dict[str, Any]:
+        """The columns with counts and shares; behind the loops a row for the code in none, and one for what lies outside."""
         found, size = self._found, len(self._loops)
         rest = [one for one in (NOWHERE, OUTSIDE) if (self.innermost == one).any()]
         tables = [found.sums(np.where(self.innermost == one, 0, -1), 1) for one in rest]
@@ -557,10 +566,10 @@ class Loops:
             "instructions": [int((self.innermost == one).sum()) for one in rest],
             "depth": [0] * len(rest),
         }
-        for name in columns.keys() - empty.keys():
+        for name in self.columns.keys() - empty.keys():
             missing = "" if name in ("function", "file", "notes") else math.nan if name in ("entries", "trips") else -1
             empty[name] = [missing] * len(rest)
-        return {name: [*values, *empty[name]] for name, values in columns.items()} | found.shown(sums)
+        return {name: [*values, *empty[name]] for name, values in self.columns.items()} | found.shown(sums)
 
 
 def _span(chains: Counter[tuple[Place, ...]], begin: str) -> tuple[str, int, int]:

@@ -15,7 +15,8 @@ from ncu_roofline.analyses.hierarchical.style import (
     roofs_of,
     tops,
 )
-from ncu_roofline.analyses.source.frames import INT32, INTEGERS, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.code import INT32, INTEGERS, WORKS
+from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.text import Launch, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
@@ -112,8 +113,7 @@ def source_chart(frames: SourceRoofline) -> Chart:
         return Chart("Source roofline", (), "no launch has counts by instruction", [], [], {}, frames.caveats())
     launch, chart = found[0], chart_of(found[0])
     every = [row for row in launch.rows("loops") if row["loop"] >= 0]
-    pairs = zip(every, launch.intensities(every), strict=True)
-    loops = [{**row, "intensity": intensity} for row, intensity in pairs if row["performance"] > 0]
+    loops = [row for row in every if row["performance"] > 0]
     named = ((roof["kind"], roof["level"], roof["value"], shorten(roof["label"], 30), roof["text"]) for roof in chart["roofs"])
     shown: list[marks.Mark] = [*plain_roofs(list(named))]
     shown += (

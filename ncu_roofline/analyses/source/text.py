@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -11,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import COUNTED, label_of
-from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, has_lines
-from ncu_roofline.analyses.source.frames import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE, WITHIN, SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.code import FLOPS, INT32, INTEGERS, INTENSITIES, NOWHERE, OUTSIDE, WITHIN, has_lines
+from ncu_roofline.analyses.source.frames import SEEN, WHERE, SourceRoofline, inlined_at
 from ncu_roofline.base.texts import clean, listed, one_line, plural, shorten
 from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.chips.findings import INTEGER_SHARE, SAMPLES_MIN
 from ncu_roofline.chips.ncu import braced
 from ncu_roofline.chips.verdict import COMPLETE
@@ -29,41 +31,19 @@ KEY = tuple(one.name for one in WHERE)
 
 
 class Measure(NamedTuple):
-    """What rows are ranked by or heat bars show: the column of its share.
-
-    ``heading`` stands above it in texts, ``noun`` is what it is a share of, or ``saved`` where that are bytes to be saved;
-    ``label`` and ``meaning`` stand on the page, and ``said`` behind a share there.
-    """
+    """What rows are ranked by or heat bars show: the column of its share; see `data/measures.toml`."""
 
     share: str
     heading: str
-    noun: str
     label: str
     meaning: str
     said: str
+    noun: str = ""
     saved: str = ""
 
 
 EXECUTED = "executed"
-_LOCAL = "share of all bytes that the kernel requests from L1 (global and local memory) that is of local memory here: "
-_LOCAL += "register spills, arrays indexed at run time"
-_EXCESS = "share of the bytes that the kernel requests from L1 for global memory (not local) that contiguous addresses would "
-_EXCESS += "save here"
-_L1 = "share of all bytes that the kernel requests from L1, by accesses to global and to local memory"
-_SAMPLES = "share of the kernel's samples: of the time of its warps"
-_OPERATIONS = "share of the kernel's floating-point and tensor operations"
-_INT32 = "share of the kernel's INT32 operations"
-_SAVED, _GLOBAL = "bytes that contiguous addresses would save", "kernel's bytes of global memory"
-_OF_EXECUTED = ("of executed", "executed instructions", "Instructions", "share of the instructions executed", "of instructions")
-MEASURES = {
-    "samples": Measure("share_samples", "samples", "samples", "Samples", _SAMPLES, "of samples"),
-    "work": Measure("share_work", "work", "operations", "Work", _OPERATIONS, "of work"),
-    INT32: Measure("share_int32", "INT32", "INT32 operations", "Integer work", _INT32, "of integer work"),
-    "traffic": Measure("share_traffic", "L1 bytes", "bytes requested from L1", "L1 bytes", _L1, "of L1 bytes"),
-    "local": Measure("share_local", "local bytes", "", "Local bytes", _LOCAL, "of L1 bytes, by local memory"),
-    "excess": Measure("share_excess", "excess", _SAVED, "Excess", _EXCESS, "of global bytes, in excess", _GLOBAL),
-    EXECUTED: Measure("share_executed", *_OF_EXECUTED),
-}
+MEASURES = read(DATA / "measures.toml", dict[str, Measure])
 RANKED = tuple(name for name, one in MEASURES.items() if one.noun)
 """What the rows of texts can be ranked by."""
 _USUAL = ("samples", EXECUTED, "traffic")
@@ -84,7 +64,7 @@ class Launch:
         self.frames, self.key = frames, key
         report, launch, kernel, device = key
         nothing: Row = dict.fromkeys(("name", "grid", "block", "verdict", "reason", "limit"), "") | {"seconds": math.nan}
-        about = next(iter(records(self._own(frames.roofline.kernel_columns, nothing))), nothing)
+        about = next(iter(records(self._own(frames.roofline.kernel_columns))), nothing)
         self.seconds = float(about["seconds"])
         self.kernel, name = clean(kernel), frames.report_names(report) if report else ""
         self.place = f"launch {launch} of {clean(name)}, {clean(device)}"
@@ -99,40 +79,37 @@ class Launch:
         self.limit = f"{reason[0].upper()}{reason[1:]}." if reason else ""
         self.bound = about["limit"] if about["verdict"].startswith("memory:") else ""
         self._rows: dict[str, Sequence[Row]] = {}
-        self._wholes: dict[str, float] = {}
-        self.counted = EXECUTED
-        functions, totals, loops, own = map(self.table, ("functions", "totals", "loops", "instructions"))
+        tables = map(frames.table, ("functions", "totals", "loops", "instructions", "lines"))
+        functions, totals, loops, own, lines = map(self._own, tables)
         self.names = dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
         self.unit = "op" if "op" in loops["unit"].tolist() else "flop"
         self.intensity = UNITS[COUNTED[self.unit].intensity_unit].symbol
         self.works = INTEGERS if INTEGERS in loops["performance_of"].tolist() else FLOPS
         self.work_unit = next(iter(totals["unit"][totals["quantity"] == FLOPS].tolist()), "flop")
-        self.has_lines = has_lines(self.table("lines"))
+        self.has_lines = has_lines(lines)
         counts = {EXECUTED: own[EXECUTED], "threads": own["threads"], "traffic": _asked(own)}
-        self._wholes = {name: float(values[values > 0].sum()) for name, values in counts.items()}
+        self._wholes = {name: float(values[values > 0].sum()) or math.nan for name, values in counts.items()}
         self.counted = next((name for name in (EXECUTED, "threads") if self._wholes[name] > 0), EXECUTED)
 
-    def _own(self, columns: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         here = np.ones(len(columns["launch"]), dtype=bool)
         for name, value in zip(KEY, self.key, strict=True):
             here &= np.asarray(columns[name] == value, dtype=bool)
-        return {name: columns[name][here] for name in names}
+        return {name: values[here] for name, values in columns.items()}
 
     def table(self, name: str) -> dict[str, Any]:
         """Its rows of a table as columns, where they have counts with shares that the frames lack.
 
         ``share_executed`` is of threads where a report has only these; ``share_traffic`` of all bytes asked of L1, by global
-        and by local memory, of which ``share_local`` is the second part.
+        and by local memory, of which ``share_local`` is the second part.  ``intensity`` is of what performance counts.
         """
-        columns = self.frames.table(name)
-        own, wholes = self._own(columns, columns), self._wholes
-        if EXECUTED not in own or not wholes:
-            return own
-        executed, traffic = (wholes[one] if wholes[one] > 0 else math.nan for one in (self.counted, "traffic"))
-        with np.errstate(invalid="ignore"):
-            own["share_executed"] = np.asarray(own[self.counted] / executed)
-            own["share_traffic"] = np.asarray(_asked(own) / traffic)
-            own["share_local"] = np.asarray(own["local"] / traffic)
+        own = self._own(self.frames.table(name))
+        if EXECUTED in own:
+            with np.errstate(invalid="ignore"):
+                own["share_executed"] = np.asarray(own[self.counted] / self._wholes[self.counted])
+                own["share_traffic"] = np.asarray(_asked(own) / self._wholes["traffic"])
+                own["share_local"] = np.asarray(own["local"] / self._wholes["traffic"])
+            own["intensity"] = own[INTENSITIES[self.works]]
         return own
 
     def rows(self, name: str) -> Sequence[Row]:
@@ -140,10 +117,6 @@ class Launch:
         if name not in self._rows:
             self._rows[name] = records(self.table(name))
         return self._rows[name]
-
-    def intensities(self, rows: Sequence[Row]) -> list[float]:
-        """The intensity of each row, of the operations that performance counts."""
-        return [row[INTENSITIES[self.works]] for row in rows]
 
     def measure(self, asked: str = "") -> str:
         """What its rows are ranked by: what is ``asked``, unless no function has any of that."""
@@ -209,31 +182,6 @@ _UNKNOWN = "-"  # in the place of a performance that can't be told: a note says 
 _NAME = 60
 _EQUAL = 1e-9  # sums that differ by less of the whole do so by rounding
 Block = Table | Section
-
-
-def _text(name: str, priority: int = 0, *, left: bool = False, label: str = "", most: int = 0, code: bool = False) -> Column:
-    """A column of ready texts."""
-    kind = "str" if left else "text"
-    return Column(name, kind, "", "", label, priority, words=str, omit=MISSING, most=(most, most), code=code)
-
-
-_INTENSITY, _LANES, _STALL = _text("intensity", 5, label="{intensity}"), _text("lanes", 8), _text("stall", 3, left=True)
-# What people see of rows; shares of the kernel come where nothing stands.
-_SHOWN = {
-    "loops": (
-        *(_text("loop", left=True), _text("trips", 7), None, _INTENSITY, _STALL),
-        *(_text("performance", 4), _text("of roof at L1", 4)),
-    ),
-    "lines": (_text("line", left=True), None, _INTENSITY, _LANES, _STALL, _text("source", left=True, code=True)),
-    "functions": (
-        *(_text("function", left=True), _text("role", 4, left=True), None, _INTENSITY, _text("instructions", 6), _STALL),
-        _text("line", 7, left=True),
-    ),
-    "instructions": (
-        *(_text("offset", left=True), None, _text("executed", 4), _text("threads", 4), _LANES, _STALL, _text("loop", 7)),
-        *(_text("line", 3, left=True, most=40), _text("instruction", left=True, code=True)),
-    ),
-}
 
 
 def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> Document:
@@ -334,16 +282,17 @@ def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: 
         heading = MEASURES[each].heading
         shares.append(Column(MEASURES[each].share, "float", "ratio", "", heading, spare, "share", omit=MISSING, colour=colour))
     lanes, cells = any(row["lanes"] < _ALL_LANES for row in rows), []
-    for row, known, intensity in zip(rows, texts, launch.intensities(rows), strict=True):
+    for row, known in zip(rows, texts, strict=True):
         stall = f" {100 * row['share_stall']:.0f} %" if math.isfinite(row["share_stall"]) else ""
         common = {
             "bar": row[share],
-            "intensity": intensity_text(intensity),
+            "intensity": intensity_text(row["intensity"]),
             "lanes": _count(row["lanes"]) if lanes else "",
             "stall": clean(row["stall"]).replace("_", " ") + stall if row["stall"] else "",
         }
         cells.append({**row, **common, **known})
-    columns = [column for each in _SHOWN[name] for column in ([each] if each else shares)]
+    texts_of = [replace(column, words=str) for column in SEEN[name]]  # ready texts, some of which begin with blanks
+    columns = [column for each in texts_of for column in (shares if each.name == "shares" else [each])]
     shown, words = [column.name for column in columns], {"intensity": launch.intensity}
     return Table(name, columns, cells, shown, words=words, tells=_NO_ROOM, steps=_STEPS, **more)
 

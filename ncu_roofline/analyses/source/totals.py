@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, Instructions
-from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
+from ncu_roofline.analyses.source.code import FLOPS, INT32, INTEGERS, INTENSITIES, NOWHERE, OUTSIDE, WORKS, Instructions
+from ncu_roofline.analyses.source.frames import COUNTS
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME, as_percent

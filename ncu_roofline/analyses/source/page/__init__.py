@@ -12,7 +12,8 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
 from ncu_roofline.analyses.hierarchical.kernels import answers_of
-from ncu_roofline.analyses.source.frames import COUNTS, INTEGERS, SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.code import INTEGERS
+from ncu_roofline.analyses.source.frames import COUNTS, SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.analyses.source.text import MEASURES, Launch, Row, launches
 from ncu_roofline.base.texts import clean, one_line, printable
@@ -26,6 +27,9 @@ _INSTRUCTIONS = 25_000  # rows of a page, of all launches: more make it slow to 
 _NUMBERS = ("executed", "lanes", "work", INTEGERS, "requested", "local", "share_stall")
 _LINE_NUMBERS = (*_NUMBERS, "intensity", "instructions")
 _LOOP_NUMBERS = ("entries", "trips", "performance", "performance_least", "attainable", *_LINE_NUMBERS)
+_LOOP = ("loop", "parent", "depth", "header", "end", "first", "last", "function", "notes", "stall")
+_TOTAL = ("quantity", "unit", "metrics", "notes", "sum", "counter", "outside", "unlined", "ratio")
+_ONCE = ("function", "stall")  # texts that stand once, and in rows by their places
 _MEANINGS = {one.name: re.split("[:;(]", one.meaning)[0].strip() for one in COUNTS}
 _PLACES = 8  # of an inlined instruction: deeper ones exist only in hostile reports
 _ROOM = 1_500_000  # characters of all files together
@@ -115,10 +119,15 @@ class _Page:
     def _text(self, text: str) -> int:
         return self.texts.setdefault(one_line(text), len(self.texts))
 
-    def _row(self, row: Row, names: Iterable[str]) -> dict[str, Any]:
-        """What rows of functions, lines and loops have: their file, shares and numbers."""
-        file = self._files.setdefault(row["file"], len(self._files))
-        return {"file": file, "shares": _shares(row), **{name: _short(row[name]) for name in names}}
+    def _row(self, row: Row, *names: str) -> dict[str, Any]:
+        """A row of functions, lines, loops, findings or totals: where it is, its shares, and what it has under these names."""
+        made: dict[str, Any] = {"file": self._files.setdefault(row["file"], len(self._files))} if "file" in row else {}
+        if "share_samples" in row:
+            made["shares"] = _shares(row)
+        for name in names:
+            value = row[name]
+            made[name] = self._text(value) if name in _ONCE else one_line(value) if isinstance(value, str) else _short(value)
+        return made
 
     def _columns(self, instructions: Sequence[Row]) -> dict[str, list[Any]]:
         """Instructions as columns."""
@@ -140,13 +149,11 @@ class _Page:
     def launch(self, launch: Launch, most: int) -> dict[str, Any]:
         """A launch with ``most`` of its instructions, of very many those with most samples, or that were executed most.
 
-        What was counted of executed instructions stands as ``executed``, and the intensity of what performance counts.
+        What was counted of executed instructions stands as ``executed``.
         """
 
         def rows(name: str) -> list[Row]:
-            every = launch.rows(name)
-            pairs = zip(every, launch.intensities(every), strict=True)
-            return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
+            return [{**row, "executed": row[launch.counted]} for row in launch.rows(name)]
 
         instructions, lines = rows("instructions"), rows("lines")
         for row in (*lines, *instructions):
@@ -170,14 +177,14 @@ class _Page:
             "chart": chart_of(launch),
         }
         found["functions"] = [
-            self._row(row, _LINE_NUMBERS)
-            | {"function": text(row["function"]), "name": clean(row["name"] or row["function"])}
-            | {"role": clean(row["role"]), "line": row["line"]}
+            self._row(
+                {**row, "name": clean(row["name"] or row["function"])}, *_LINE_NUMBERS, "function", "name", "role", "line"
+            )
             for row in rows("functions")
         ]
         found["lines"] = [
-            self._row(row, _LINE_NUMBERS)
-            | {"line": row["line"], "of": text(row["text"]) if row["line"] < 0 else 0, "stall": text(row["stall"])}
+            self._row(row, *_LINE_NUMBERS, "line")
+            | {"of": text(row["text"]) if row["line"] < 0 else 0, "stall": text(row["stall"])}
             | {"within": within.get((row["file"], row["line"]), 0)}
             for row in lines
         ]
@@ -187,28 +194,21 @@ class _Page:
             for (file, line), shares in within.items()
             if (file, line) not in counted
         ]
-        found["loops"] = [
-            self._row(row, _LOOP_NUMBERS)
-            | {name: row[name] for name in ("loop", "parent", "depth", "header")}
-            | {"end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]}
-            | {"function": text(row["function"]), "notes": one_line(row["notes"]), "stall": text(row["stall"])}
-            for row in rows("loops")
-        ]
+        renamed = (
+            {**row, "end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]} for row in rows("loops")
+        )
+        found["loops"] = [self._row(row, *_LOOP_NUMBERS, *_LOOP) for row in renamed]
         # By instruction (its place among those of the page) and reason, as columns.
         found["stalls"] = {"row": [place for place, _ in stalls], "reason": [text(row["reason"]) for _, row in stalls]}
         found["stalls"]["samples"] = [_short(row["samples"]) for _, row in stalls]
         found["findings"] = [
-            {"file": files.setdefault(row["file"], len(files)), "at": at.get((row["function"], row["offset"]), -1)}
-            | {"kind": one_line(row["finding"]), "line": row["line"], "loop": row["loop"], "share": number(row["share"])}
-            | {name: one_line(row[name]) for name in ("of", "message", "advice")}
+            self._row(row)
+            | {"at": at.get((row["function"], row["offset"]), -1), "kind": one_line(row["finding"])}
+            | self._row(row, "line", "loop", "share", "of", "message", "advice")
             for row in launch.rows("findings")
         ]
-        found["totals"] = [
-            {"quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"]))}
-            | {name: one_line(row[name]) for name in ("unit", "metrics", "notes")}
-            | {name: _short(row[name]) for name in ("sum", "counter", "outside", "unlined", "ratio")}
-            for row in launch.rows("totals")
-        ]
+        named = ({**row, "quantity": _MEANINGS.get(row["quantity"], row["quantity"])} for row in launch.rows("totals"))
+        found["totals"] = [self._row(row, *_TOTAL) for row in named]
         return found
 
     def source(self) -> list[dict[str, Any]]:
