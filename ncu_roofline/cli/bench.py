@@ -261,7 +261,7 @@ def _compare(args: Namespace) -> int:
 
 
 def _draw(args: Namespace) -> int:
-    output_format = chosen_format(args.output, args.format, picture.FORMATS, "not a known format ({})")
+    output_format = chosen_format(args.output, args.format, picture.FORMATS)
     check_output(args.output, args.force, [args.file])
     deliver(args.output, picture.render(read_document(args.file), output_format, args.theme), args.force)
     return 0

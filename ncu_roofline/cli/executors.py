@@ -117,27 +117,19 @@ def _end_with_parent() -> None:
 def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError]]:
     """The work under way.  Raises BrokenProcessPool where a process died already.
 
-    Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
+    Processes start here, deaf to Ctrl-C from birth, before they can see to that themselves: they inherit that it is blocked.
     """
     from multiprocessing import resource_tracker
 
-    held: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    # What children inherit is the mask, not handlers; here another thread may take the signal for the one that is masked.
-    masks = main and hasattr(signal, "pthread_sigmask")
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
-    if masks:
+    blocks = hasattr(signal, "pthread_sigmask")
+    if blocks:
         resource_tracker.ensure_running()  # as it starts it lets signals through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         return [pool.submit(guarded, work, path, path) for path in paths]
     finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if main:
-            signal.signal(signal.SIGINT, handler)
-        if held:
-            signal.raise_signal(signal.SIGINT)
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T]:

@@ -41,7 +41,7 @@ def check_unread(path: str, inputs: Iterable[str]) -> None:
                 raise RooflineError("Cannot write", path, reason, "Give the result another name.")
 
 
-def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
+def targets(args: Any, known: Collection[str], inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
     """Where the results of a command go, each with its format, before the work: files, or "" for the terminal.
 
     Raises what `chosen_format` and `check_output` do, and UsageError for a file that is named twice.
@@ -52,7 +52,7 @@ def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], It
             raise UsageError("Cannot write", path, "it is named twice", "Give each result a name of its own.")
         if args.format and len(args.output) > 1:
             raise UsageError("Cannot use --format", args.format, "there are several results", "Let their suffixes say it.")
-        found[path] = chosen_format(path, args.format, known, but, as_json=getattr(args, "json", False))
+        found[path] = chosen_format(path, args.format, known, as_json=getattr(args, "json", False))
     if getattr(args, "theme", None) == "auto" and {"png", "pdf"}.intersection(found.values()):
         raise UsageError("Cannot use --theme", "auto", "colours of a png or pdf are fixed", "Write an .svg or a page.")
     for path in filter(None, found):
@@ -65,10 +65,10 @@ def looks(args: Any) -> dict[str, Any]:
     return {name: given for name in ("title", "theme") if (given := getattr(args, name, None)) is not None}
 
 
-def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:
+def chosen_format(output: str, given: str, known: Collection[str], *, as_json: bool = False) -> str:
     """The format that --json, --format or the suffix of ``output`` asks for, text where nothing does.
 
-    Raises UsageError for one that is not ``known``, with ``but`` around these for a reason, and for --json beside --output.
+    Raises UsageError for one that is not ``known``, and for --json beside --output.
     """
     from ncu_roofline.analyses import format_for
 
@@ -76,7 +76,7 @@ def chosen_format(output: str, given: str, known: Collection[str], but: str, *, 
         raise UsageError("Cannot use --json", output, "-o says where results go", "Leave out --json, or -o.")
     found = "json" if as_json else given or (format_for(output) if output else "text")
     if found not in known:
-        reason = f"{found or 'its suffix'} is {but.format(', '.join(known))}"
+        reason = f"{found or 'its suffix'} is none of {', '.join(known)}"
         word = found or os.path.splitext(output)[1].lstrip(".")
         raise UsageError("Cannot render", output or found, reason, advice("Name one with --format", word, known))
     return found
@@ -104,6 +104,16 @@ def deliver(path: str, data: bytes, force: bool, output_format: str = "") -> Non
         write_output(path or STANDARD_OUTPUT, data, force)
     if path not in ("", STANDARD_OUTPUT):
         say(f"Wrote {path}")
+
+
+def write_results(frames: Any, outputs: Mapping[str, str], args: Any) -> None:
+    """Write what was found to each of its `targets`, as a command line wants it."""
+    from ncu_roofline.analyses import render
+
+    width = getattr(args, "width", None) or terminal_width()
+    for path, output_format in outputs.items():
+        data = render(frames, output_format, table=getattr(args, "table", None), width=width, **looks(args))
+        deliver(path, data, args.force, output_format)
 
 
 def coloured(stream: TextIO | None) -> bool:
@@ -175,13 +185,6 @@ def warn(messages: Iterable[str]) -> None:
     """A line for each message, said once."""
     for message in dict.fromkeys(messages):
         say(f"ncu-roofline: {message}")
-
-
-def without_warnings(found: Iterable[tuple[T, Iterable[str]]]) -> list[T]:
-    """What was found with warnings, which are said."""
-    pairs = list(found)
-    warn(warning for _, warnings in pairs for warning in warnings)
-    return [value for value, _ in pairs]
 
 
 @contextmanager

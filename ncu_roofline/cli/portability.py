@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import options, outputs
@@ -75,7 +75,7 @@ def run_portability(args: argparse.Namespace) -> int:
         name, path = (name, path) if equals and name and not os.path.exists(text) else ("", text)
         inputs += [Platform(one, name) for one in expand([path])]
     named = [path for _, path in args.ceilings]
-    results = outputs.targets(args, known, "none of {}", lambda: [*(one.path for one in inputs), *ceiling_files(named)])
+    results = outputs.targets(args, known, lambda: [*(one.path for one in inputs), *ceiling_files(named)])
     given = [pair for pair in args.ceilings if pair != ("", options.AUTO)]
     find = Shelf().find if len(given) < len(args.ceilings) else None
     by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
@@ -108,7 +108,5 @@ def run_portability(args: argparse.Namespace) -> int:
     )
     result = portability(runs, choices)
     outputs.warn((*warnings, *result.warnings))
-    for path, output_format in results.items():
-        data = render(result, output_format, width=outputs.terminal_width(), **outputs.looks(args))
-        outputs.deliver(path, data, args.force, output_format)
+    outputs.write_results(result, results, args)
     return 1 if unread else 0

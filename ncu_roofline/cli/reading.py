@@ -8,18 +8,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, no_room, temporary_folder
+from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, no_room, temporary_folder
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
-from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
+from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
@@ -184,7 +184,7 @@ def no_launch(args: Namespace) -> RooflineError:
     next_step = "Loosen the filters."
     if args.kernel and not (args.launch or args.nvtx):  # the names of kernels that are most like the pattern
         read = [guarded(_functions, path, path) for path in expand(args.reports)[:8]]
-        names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
+        names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found[0]))
         if alike := nearest(args.kernel[:60], names[:5_000]):  # which takes less than a second
             next_step = f"Loosen the filters; did you mean {alike}?"
         elif names:
@@ -192,31 +192,21 @@ def no_launch(args: Namespace) -> RooflineError:
     return RooflineError("Cannot use", " ".join(args.reports), reason, next_step)
 
 
-def _functions(path: str, _name: str) -> list[str]:
+def _functions(path: str, _typed: str) -> tuple[list[str], tuple[str, ...]]:
     from ncu_roofline.model import measurements_of
 
-    with opened(path, None) as (report, _):
+    with opened(path, None) as (report, warnings):
         found = measurements_of(report)
-        return [shorten(clean(function or name), 60) for function, name in zip(found.function, found.name, strict=True)]
+        names = [shorten(clean(function or name), 60) for function, name in zip(found.function, found.name, strict=True)]
+        return names, warnings
 
 
-@dataclass(frozen=True)
-class _Calling:
-    """Work that calls each report as results do."""
-
-    work: Work[Any]
-    names: ReportNames
-
-    def __call__(self, path: str, name: str) -> Any:
-        return self.work(path, self.names(name))
-
-
-def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, passes: bool = False) -> tuple[list[T], bool]:
+def for_each_report(args: Namespace, work: Work[tuple[T, Sequence[str]]], *, passes: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
-    ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
-    work that looks for something in it.  It may run in another process, or with --dask on another machine, so it and its
-    result must be picklable.  With ``passes``, files that are passes of one run are one report.
+    ``work`` takes the path to open and the report as it was typed, and gives its result and sentences for the user, which are
+    said when all are read.  It may run in another process, or with --dask on another machine, so it and its result must be
+    picklable.  With ``passes``, files that are passes of one run are one report.
     """
     paths = expand(args.reports)
     if passes and len(paths) > 1 and not args.dask:
@@ -225,16 +215,16 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, p
         with suppress(RooflineError):  # what can't be read is told below
             merged, why_not = of_one_run(paths, open_input)
             paths = [merged.path] if merged else paths
-            if why_not:
-                say(f"ncu-roofline: {why_not}")
-    work = work if as_typed else _Calling(work, ReportNames.apart(paths))
+            warn([why_not] if why_not else [])
     results: list[T] = []
+    warnings: list[str] = []
     failed = False
     found = outcomes_on(args.dask, work, paths) if args.dask else outcomes_here(work, paths)
     with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
-                results.append(outcome)
+                results.append(outcome[0])
+                warnings += outcome[1]
             elif args.keep_going:
                 tell(outcome)
                 failed = True
@@ -242,6 +232,7 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, p
                 raise outcome
     if not results:
         raise none_read(args.reports)
+    warn(warnings)
     return results, failed
 
 

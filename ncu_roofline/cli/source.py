@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
@@ -26,7 +27,6 @@ from ncu_roofline.cli.outputs import (
     targets,
     terminal_width,
     warn,
-    without_warnings,
     write_text,
 )
 from ncu_roofline.formats.inputs import check_report
@@ -89,17 +89,16 @@ def run_source(args: Namespace) -> int:
     from ncu_roofline.model.roofline import check_ceilings
 
     if len(args.output) > 1:  # what is read depends on the format
-        targets(args, ANALYSES["source"].formats, "not a format of the source view ({})", lambda: reading.named_files(args))
+        targets(args, ANALYSES["source"].formats, lambda: reading.named_files(args))
         return max(run_source(Namespace(**{**vars(args), "output": [one]})) for one in args.output)
     for folder in args.source_folder:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
-    known = ANALYSES["source"].formats
-    but, path = "not a format of the source view ({})", "".join(args.output)
-    output_format = chosen_format(path, args.format, known, but, as_json=args.json)
+    known, path = ANALYSES["source"].formats, "".join(args.output)
+    output_format = chosen_format(path, args.format, known, as_json=args.json)
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     _check_options(args, output_format)
-    targets(args, known, but, lambda: reading.named_files(args))
+    targets(args, known, lambda: reading.named_files(args))
     whole = _ALL if output_format in ("html", "json") else _NONE
     if output_format in _ROWS_ALONE:
         whole = _ALL if table == "instructions" else _NONE
@@ -107,9 +106,10 @@ def run_source(args: Namespace) -> int:
         whole = {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(args.by or "", _UNLINED)
     whole = _NONE if args.no_disassembly else whole
     named = reading.wanted(args.ceilings)
-    read = partial(_read, args=args, given=named.files, others=named.others, whole=whole)
+    names = ReportNames.apart(reading.expand(args.reports))
+    read = partial(_read, names=names, args=args, given=named.files, others=named.others, whole=whole)
     every, failed = reading.for_each_report(args, read)
-    kept = [one for one in without_warnings(every) if one]
+    kept = [one for one in every if one]
     lacking = [one for one in kept if isinstance(one, NotCountedError)]
     found = [one for one in kept if not isinstance(one, NotCountedError)]
     if not found and len(lacking) > 1:
@@ -166,7 +166,13 @@ def _check_options(args: Namespace, output_format: str) -> None:
 
 
 def _read(
-    path: str, name: str, args: Namespace, given: Sequence[Ceilings], others: Sequence[Ceilings], whole: str
+    path: str,
+    typed: str,
+    names: ReportNames,
+    args: Namespace,
+    given: Sequence[Ceilings],
+    others: Sequence[Ceilings],
+    whole: str,
 ) -> tuple[tuple[SourceRoofline, tuple[reading.Gpu, ...], tuple[str, ...]] | NotCountedError | None, tuple[str, ...]]:
     """The view of a report, its GPUs and why instructions are not whole, or why it has none (None if no launch passes the
     filters); and sentences.
@@ -198,7 +204,7 @@ def _read(
                 disassemble=_disassembler(undone) if whole else None,
                 only_unlined=whole == _UNLINED,
                 folders=tuple(args.source_folder),
-                label=name,
+                label=names(typed),
             )
         except NotCountedError as error:
             return error, report.warnings
