@@ -24,7 +24,7 @@ def measure(
     """
     from ncu_roofline.base.errors import RooflineError
     from ncu_roofline.bench.build import NEXT_CACHE, build, cache_folder
-    from ncu_roofline.bench.campaign import Silent, file_name, find_devices, measure_device
+    from ncu_roofline.bench.campaign import Progress, file_name, find_devices, measure_device
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.runner import Runner
@@ -37,7 +37,7 @@ def measure(
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RooflineError("Cannot write", target.parent, error.strerror or str(error), NEXT_CACHE) from error
-    settings, say = QUICK if quick else FULL, progress or Silent()
+    settings, say = QUICK if quick else FULL, progress or Progress()
     measure_device(built, chosen, target, settings, only=(), skip=(), force=True, progress=say)
     return target
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
@@ -35,8 +35,8 @@ _OTHER_BUILD = "Choose other ceilings, or build again with another compiler (--n
 OUT_OF_TIME = "not measured: out of time"
 
 
-class Progress(Protocol):
-    """Where to say how far it is."""
+class Progress:
+    """Who is told how far it is; this one says nothing."""
 
     def start(self, steps: int) -> None:
         """Before the first step."""
@@ -49,14 +49,6 @@ class Progress(Protocol):
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A ceiling has been measured once: what its entry in the file would be if this were all."""
-
-
-class Silent:
-    """Says nothing."""
-
-    def start(self, *_: object) -> None: ...
-
-    begin = step = found = start
 
 
 class Candidate(NamedTuple):
@@ -95,7 +87,7 @@ class Campaign:
     now: Callable[[], float]
     deadline: float = math.inf
     device: str = GPU
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     told: Callable[[Outcome], None] = lambda _outcome: None
     _warm_clock: float | None = field(default=None, init=False)
     _records: dict[str, list[Record]] = field(default_factory=dict, init=False)

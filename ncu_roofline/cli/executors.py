@@ -117,19 +117,27 @@ def _end_with_parent() -> None:
 def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError]]:
     """The work under way.  Raises BrokenProcessPool where a process died already.
 
-    Processes start here, deaf to Ctrl-C from birth, before they can see to that themselves: they inherit that it is blocked.
+    Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
     """
     from multiprocessing import resource_tracker
 
-    blocks = hasattr(signal, "pthread_sigmask")
-    if blocks:
+    held: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    # What children inherit is the mask, not handlers; here another thread may take the signal for the one that is masked.
+    masks = main and hasattr(signal, "pthread_sigmask")
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
+    if masks:
         resource_tracker.ensure_running()  # as it starts it lets signals through
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
     try:
         return [pool.submit(guarded, work, path, path) for path in paths]
     finally:
-        if blocks:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T]:

@@ -148,16 +148,9 @@ def write_text(text: str) -> None:
         stream.write("\n".join(lines) + "\n")
 
 
-@contextmanager
-def called(path: str, name: str) -> Iterator[None]:
-    """Texts, messages and errors call the file ``path``, which the user did not name, ``name``."""
+def call(path: str, name: str) -> None:
+    """From now on texts, messages and errors call the file ``path``, which the user did not name, ``name``."""
     _CALLED[path] = name
-    try:
-        yield
-    except RooflineError as error:
-        raise type(error)(*map(_as_called, error.args)) from error
-    finally:
-        del _CALLED[path]
 
 
 def _as_called(text: str) -> str:
@@ -214,51 +207,3 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
     with tqdm(items, what, total, delay=1.0, leave=False, file=sys.stderr) as bar:
         yield from bar
-
-
-class Bar:
-    """The ceiling being measured in a bar on standard error, above it those found; not ``shown``, only lines that stay."""
-
-    def __init__(self, title: str, shown: bool) -> None:
-        self._title, self._shown, self._headed = printable(title), shown, False
-        self._bar: Any = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def start(self, steps: int) -> None:
-        """Show an empty bar of so many steps."""
-        if self._shown:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=steps, desc=self._title, leave=False, unit="run", dynamic_ncols=True)
-
-    def begin(self, ceiling: str) -> None:
-        """What is being measured now."""
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"{ceiling} ...")
-
-    def step(self) -> None:
-        """One step on."""
-        if self._bar is not None:
-            self._bar.update()
-
-    def line(self, text: str) -> None:
-        """A line that stays, above the bar where there is one."""
-        if self._bar is None:
-            say(text)
-        else:
-            self._bar.write(printable(text), file=sys.stderr)
-
-    def found(self, entry: Mapping[str, Any]) -> None:
-        """A line of a table that grows."""
-        from ncu_roofline.bench.files import live_line
-
-        if not self._headed:
-            self.line(live_line(None))
-        self._headed = True
-        self.line(live_line(entry))

@@ -19,7 +19,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, no
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
-from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell, warn
+from ncu_roofline.cli.outputs import STANDARD_INPUT, call, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
@@ -118,8 +118,8 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
         for name, values in lists.items():
             found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
             setattr(args, name, found[0] if isinstance(given[name], str) else found)
-        with called(str(path), STANDARD_INPUT_NAME):
-            yield
+        call(str(path), STANDARD_INPUT_NAME)
+        yield
 
 
 def _is_standard_input(report: str) -> bool:

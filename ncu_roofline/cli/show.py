@@ -19,20 +19,8 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, pack_folder
 from ncu_roofline.base.texts import listed, plural, printable
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli import reading
+from ncu_roofline.cli import outputs, reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
-from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
-    coloured,
-    deliver,
-    looks,
-    say,
-    targets,
-    terminal_width,
-    warn,
-    write_output,
-    write_text,
-)
 from ncu_roofline.cli.runs import add_traces, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
@@ -123,13 +111,13 @@ def run_show(args: Namespace) -> int:
     else:
         result, top = read_roofline(args, for_people=not args.json, full_paths=args.full_paths), {"top": TOP}
     if args.json:
-        write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
+        outputs.write_output(outputs.STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
         return result.exit_code
-    width, top = args.width or terminal_width(), {"top": 0} if args.all else top
-    table = text_table(result.roofline, width=width, color=coloured(sys.stdout), notes=args.notes, **top)
+    width, top = args.width or outputs.terminal_width(), {"top": 0} if args.all else top
+    table = text_table(result.roofline, width=width, color=outputs.coloured(sys.stdout), notes=args.notes, **top)
     more = [] if args.of_run else [*_lacking(result.explanations, args.view), *_where(result.with_source)]
     lines = wrapped(more, width, "  ", whole=True)
-    write_text("\n".join([table, *([""] if lines else []), *lines]))
+    outputs.write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
 
 
@@ -160,13 +148,13 @@ def run_render(args: Namespace) -> int:
     try:
         run = run_of_args(args)
         analysis = ANALYSES["run" if run else "counted" if args.of_run else args.view]
-        outputs = targets(args, analysis.formats, lambda: reading.named_files(args))
+        targets = outputs.targets(args, analysis.formats, lambda: reading.named_files(args))
         if args.table and args.table not in analysis.tables:
             what = "a run" if run else "--run" if args.of_run else f"--view {args.view}"
             reason = f"{what} has the tables {', '.join(analysis.tables)}"
             raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-        options = {**looks(args), **_paper(args, outputs.values(), analysis)}
-        return _render_run(args, run, outputs, options) if run else _render_reports(args, analysis, outputs, options)
+        options = {**outputs.looks(args), **_paper(args, targets.values(), analysis)}
+        return _render_run(args, run, targets, options) if run else _render_reports(args, analysis, targets, options)
     except PaperError as error:
         name, _, reason = str(error).partition(" ")
         raise UsageError("Cannot draw with", f"--{name}", reason, "See `ncu-roofline render --help`.") from error
@@ -185,24 +173,24 @@ def _page_of(args: Namespace) -> str:
     return f"{name[: len(name) - len(ending)]}{suffix}"
 
 
-def _render_run(args: Namespace, run: Run, outputs: Mapping[str, str], options: dict[str, Any]) -> int:
+def _render_run(args: Namespace, run: Run, targets: Mapping[str, str], options: dict[str, Any]) -> int:
     analysis = ANALYSES["run"]
     options |= {"table": args.table or next(iter(analysis.tables)), **({"top": args.top} if args.top else {})}
-    for output_format in outputs.values():
+    for output_format in targets.values():
         if args.top and not analysis.takes(output_format, "top"):
             reason = f"a run as {output_format} has all operators"
             raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
-    for path, output_format in outputs.items():
-        deliver(path, render(run, output_format, **options), args.force, output_format)
-    _captions(args, run, analysis, outputs)
+    for path, output_format in targets.items():
+        outputs.deliver(path, render(run, output_format, **options), args.force, output_format)
+    _captions(args, run, analysis, targets)
     return int(run.left_out)
 
 
-def _render_reports(args: Namespace, analysis: Analysis, outputs: Mapping[str, str], options: dict[str, Any]) -> int:
+def _render_reports(args: Namespace, analysis: Analysis, targets: Mapping[str, str], options: dict[str, Any]) -> int:
     # Rules are about the profiler's times.
-    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
+    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in targets.values())
     results: dict[bool, Result] = {}  # with a row per kernel, or data
-    for path, output_format in outputs.items():
+    for path, output_format in targets.items():
         for_people = output_format in _FOR_PEOPLE
         if for_people not in results:
             results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
@@ -212,19 +200,19 @@ def _render_reports(args: Namespace, analysis: Analysis, outputs: Mapping[str, s
             more = {"explanations": [one.as_dict() for one in result.explanations if one.missing], "advice": result.advice}
         if output_format in ("csv", "parquet"):
             more = {"table": args.table or _table_with_rows(result.roofline, path)}
-        deliver(path, render(result.roofline, output_format, **options, **more), args.force, output_format)
+        outputs.deliver(path, render(result.roofline, output_format, **options, **more), args.force, output_format)
     if True in results:
-        _captions(args, results[True].roofline, analysis, outputs)
-    warn(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline))
+        _captions(args, results[True].roofline, analysis, targets)
+    outputs.warn(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline))
     return max(one.exit_code for one in results.values())
 
 
-def _captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
+def _captions(args: Namespace, frames: Any, analysis: Analysis, targets: Mapping[str, str]) -> None:
     """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
-    pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
-    if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
+    pictures = [name for name in targets.values() if analysis.takes(name, "bare")]
+    if pictures and (args.bare or args.preset == "column") and outputs.STANDARD_OUTPUT not in targets:
         lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
-        write_text("\n".join(filter(None, lines)))
+        outputs.write_text("\n".join(filter(None, lines)))
 
 
 def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dict[str, Any]:
@@ -249,8 +237,8 @@ def _table_with_rows(roofline: Any, output: str) -> str:
     table = next((name for name in instead if column(roofline, name, "kernel")), instead[-1])
     verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
     held = "bands" if table == "bands" else "kernels"
-    what = "the standard output" if output == STANDARD_OUTPUT else output
-    say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
+    what = "the standard output" if output == outputs.STANDARD_OUTPUT else output
+    outputs.say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
     return table
 
 
@@ -301,7 +289,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     tables = [one for one in items if isinstance(one, PointTable)]
     if not args.by and not sweep and tables:  # rows of other tools are what these say
         asked = replace(asked, by=made.by, select=reading.selection(args, made.by))
-    warn(warning for table in tables for warning in table.warnings)
+    outputs.warn(warning for table in tables for warning in table.warnings)
     read = [ReadReport(measurements_of(one)) if isinstance(one, PointTable) else one for one in items]
     measurements = Measurements.joined([report.measurements for report in read])
     if sweep:
@@ -317,7 +305,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
         frames: Any = with_run(run_beside(args, full_paths), selected, ceilings, by=by, select=asked.select)
     else:
         frames = made.frames(measurements, ceilings, asked)
-    warn(_idle(selected, measured.files))
+    outputs.warn(_idle(selected, measured.files))
     counted = {names(one.measurements.report[0]): one.source for one in read if one.source}
     if for_people and made is VIEWER:
         if counted:

@@ -21,7 +21,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build, campaign, measure
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
-from ncu_roofline.cli.outputs import Bar
+from ncu_roofline.cli.bench import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
