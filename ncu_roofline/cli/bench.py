@@ -216,7 +216,10 @@ def _run(args: Namespace) -> int:
             continue
         outputs.warn(told)
         if target in drawn:
-            outputs.say(picture.draw(content, drawn[target], overwrite=True))
+            try:
+                outputs.deliver(str(drawn[target]), picture.render(content, "svg"), force=True)
+            except RooflineError as error:
+                outputs.say(str(error))
         if kept:
             try:
                 keep(this_machine(), target)

@@ -147,8 +147,6 @@ def sides_of(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> Sides:
 def _of_reports(
     args: Namespace, states: Sequence[tuple[str, list[str]]], select: Selection
 ) -> tuple[list[Roofline], list[str], list[Ceilings], bool]:
-    import numpy as np
-
     from ncu_roofline.model import Measurements, roofline
 
     named = reading.wanted(args.ceilings)
@@ -158,15 +156,15 @@ def _of_reports(
     if not len(select.launches(m)):
         raise reading.no_launch(args)
     ceilings = named.of(reading.gpus(m))
-    called = {os.path.realpath(path): set(one.report) for path, one in read}
+    by_file = {os.path.realpath(path): one for path, one in read}
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     launches = replace(select, top=0, precisions=(), levels=())
     labels: list[str] = []
     sides: list[Roofline] = []
     for label, paths in states:
-        names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
-        if names:  # a Roofline with roofs of its own: clocks differ
-            mine = m.take(np.flatnonzero([name in names for name in m.report]))
+        own = [by_file[file] for file in map(os.path.realpath, paths) if file in by_file]
+        if own:  # a Roofline with roofs of its own: clocks differ
+            mine = Measurements.joined(own)
             fitting = [one for one in ceilings if any(one.applies_to(*gpu) for gpu in reading.gpus(mine))]
             sides.append(roofline(mine, fitting, clock=args.clock, select=launches))
             labels.append(paths[0] if len(paths) == 1 else label)
