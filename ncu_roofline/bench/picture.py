@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.bench.files import device_name, value_text
+from ncu_roofline.bench.files import about, device_name, value_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, ceiling_of
@@ -152,7 +151,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         ("not accepted", "flawed", any(roof.flaw for roof in drawn)),
         (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
     )
-    notes = [f"{_facts(content, f'{clock} clock')}."]
+    notes = [f"{about(content)}."]
     if roofs.others:
         notes.append(f"Not drawn: {', '.join(roofs.others)}.")
     if warnings := content.get("warnings"):
@@ -238,25 +237,3 @@ def _table(roofs: MachineRoofs, operation: str) -> Any:
     ]
     known = [column for column in columns if {*column[1], *column[3]} - {"-"}]
     return Table(known, [roof.value for roof in roofs.compute], [looks(roof)[1] for roof in (*roofs.compute, *roofs.bandwidth)])
-
-
-def _facts(content: Mapping[str, Any], clock: str) -> str:
-    """On what and how it was measured, with the range of clocks."""
-    device, gpus, limit = content["device"], content["device"].get("gpus"), number(content["device"].get("power_limit_w"))
-    kinds = ("sm_mhz_min", "sm_mhz_mean")
-    clocks = [mhz for entry in content["ceilings"] for kind in kinds if (mhz := number(inside(entry, "clock", kind))) > 0]
-    ends = dict.fromkeys(f"{mhz:.0f}" for mhz in (min(clocks), max(clocks))) if clocks else {}
-    tool, data = inside(content, "tool", "version"), inside(content, "settings", "data")
-    facts = (
-        device_name(content),
-        f"compute capability {device['cc']}" if device.get("cc") else "",
-        f"medians of {len(gpus)} GPUs" if isinstance(gpus, list) else "",
-        f"{device['sm_count']} SMs" if device.get("sm_count") else "",
-        f"{clock} {' to '.join(ends)} MHz" if ends else "",
-        f"power limit {limit:.0f} W" if limit > 0 else "",
-        f"driver {device['driver']}" if device.get("driver") else "",
-        str(inside(content, "host", "time_utc") or "")[:10],
-        f"{data} data" if data else "",
-        f"ncu-roofline {tool}" if tool else "",
-    )
-    return ", ".join(shorten(clean(fact), 80) for fact in facts if fact)
