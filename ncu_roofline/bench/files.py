@@ -261,7 +261,7 @@ def about(content: Mapping[str, Any]) -> str:
         PUBLISHED if content.get("status") == PUBLISHED else "",
         f"compute capability {device['cc']}" if device.get("cc") else "",
         f"{device['threads']} threads on {device.get('cores')} cores" if device.get("threads") else "",
-        f"medians of {len(gpus)} GPUs on {plural(len({gpu.get('host') for gpu in gpus}), 'host')}" if gpus else "",
+        f"medians of {plural(len(gpus), 'GPU')} on {plural(len({gpu.get('host') for gpu in gpus}), 'host')}" if gpus else "",
         f"{device['sm_count']} SMs" if device.get("sm_count") else "",
         f"{'core' if device.get('kind') == CPU else 'SM'} clock {' to '.join(ends)} MHz" if ends else "",
         f"power limit {limit:.0f} W" if limit > 0 else "",

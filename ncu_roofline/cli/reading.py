@@ -251,7 +251,7 @@ class Shelf:
 
     def __init__(self, machine: Machine | None = None, files: Sequence[Ceilings] = (), *, auto: bool = True) -> None:
         self.files, self.auto, self._machine = tuple(files), auto, machine
-        self._chosen: dict[tuple[str, Capability | None], Ceilings | None] = {}
+        self._told: set[str] = set()
 
     @cached_property
     def others(self) -> tuple[Ceilings, ...]:
@@ -267,19 +267,19 @@ class Shelf:
 
     def find(self, device: str, capability: Capability | None = None) -> Ceilings | None:
         """The first choice for a model of GPU, by its name alone where its capability is unknown; None if there is none."""
-        if (device, capability) not in self._chosen:
-            fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
-            self._chosen[device, capability] = found = next(fitting, None)
-            if found is not None:
-                own = "" if found in registry() else f"{Path(found.path).parent}: "
-                text = f"ceilings of {device}: {own}{found.provenance}"
-            else:
-                chip = " ({}.{})".format(*capability) if capability else ""
-                of = f"{device}{chip}" if device else "a report that names no GPU"
-                text = f"no ceilings of {of}: none was measured here and none comes with ncu-roofline, "
-                text += "so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
-            say(f"ncu-roofline: {text}")
-        return self._chosen[device, capability]
+        fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
+        found = next(fitting, None)
+        if found is not None:
+            own = "" if found in registry() else f"{Path(found.path).parent}: "
+            text = f"ceilings of {device}: {own}{found.provenance}"
+        else:
+            chip = " ({}.{})".format(*capability) if capability else ""
+            of = f"{device}{chip}" if device else "a report that names no GPU"
+            text = f"no ceilings of {of}: none was measured here and none comes with ncu-roofline, "
+            text += "so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
+        warn({text} - self._told)
+        self._told.add(text)
+        return found
 
     def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
         """The ceilings for reports from these GPUs."""
