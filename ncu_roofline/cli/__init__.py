@@ -12,14 +12,14 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import takewhile
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.base.errors import RooflineError, Terminated, unexpected
 from ncu_roofline.base.texts import did_you_mean
-from ncu_roofline.cli.outputs import PLACES, say, standard_output, tell
+from ncu_roofline.cli.outputs import PLACES, kept, say, standard_output, tell
 from ncu_roofline.version import __version__
 
 # A command NAME is declared by add_NAME(parser) in a file of its name here, or that of HOMES, and is done by run_NAME(args).
@@ -61,16 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals() as interrupts:
+        with ended_by_signals() as interrupts, kept:
             try:
                 args = parse(words)
-                kept: AbstractContextManager[None] = nullcontext()
-                if any(word == "-" or word.endswith("=-") for word in words):
-                    from ncu_roofline.cli.reading import standard_input_kept
-
-                    kept = standard_input_kept(args)
-                with kept:
-                    return int(args.run(args))
+                return int(args.run(args))
             except BrokenPipeError:  # `ncu-roofline show ... | head`
                 return 0
             except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
@@ -20,6 +20,8 @@ PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
 PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
 """What it calls the value of an option that names a file or folder."""
+kept = ExitStack()
+"""What is tidied up when a command has ended."""
 _CALLED: dict[str, str] = {}
 
 

@@ -9,7 +9,7 @@ from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import options, outputs
-from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, launches, none_read
+from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, given_report, launches, none_read
 
 _count = options.number("is no positive number of operations", lambda found: 0 < found < float("inf"))
 
@@ -31,10 +31,9 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     """Which files of which platforms, and how they are compared."""
     parser.description = "Efficiency of an application on each platform, and its performance portability over all of them: "
     parser.description += "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
-    about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
-    parser.add_argument(
-        "inputs", metavar=outputs.PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called"
-    )
+    about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input; PLATFORM= says what the machine is "
+    about += "called"
+    parser.add_argument("inputs", metavar=outputs.PLATFORM_FILE, nargs="+", type=given_report, help=about)
     parser.add_argument("--keep-going", action="store_true", help=options.KEEP_GOING)
     how = parser.add_argument_group("what is compared")
     about = "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name (default: "

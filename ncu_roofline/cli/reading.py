@@ -19,7 +19,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, no
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
-from ncu_roofline.cli.outputs import STANDARD_INPUT, call, progress, say, tell, warn
+from ncu_roofline.cli.outputs import STANDARD_INPUT, call, kept, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
@@ -36,6 +36,7 @@ Capability = tuple[int, int]
 Gpu = tuple[str, Capability]
 STANDARD_INPUT_NAME = "standard input"
 """What outputs and messages call it."""
+_TAKEN: list[str] = []  # the file that stands for it, if it is read
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
@@ -78,53 +79,38 @@ def _traces_below(folder: str) -> list[str]:
     return sorted(paths, key=natural_order) if any(map(is_trace, paths)) else []
 
 
-@contextmanager
-def standard_input_kept(args: Namespace) -> Iterator[None]:
-    """Inside, a file stands in the place of the report `-` in ``args``; it is gone afterwards.
+def given_report(text: str) -> str:
+    """A report of the command line; in the place of `-`, also behind PLATFORM=, a file that holds what standard input does."""
+    return f"{text[:-1]}{_standard_input()}" if text == STANDARD_INPUT or text.endswith(f"={STANDARD_INPUT}") else text
 
-    Raises UsageError where it is named twice, is a terminal or is for other machines, RooflineError where it can't be kept.
-    """
-    given = {name: value for name in ("reports", "report", "inputs") if (value := getattr(args, name, None))}
-    lists = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
-    asked = sum(_is_standard_input(one) for values in lists.values() for one in values)
-    if not asked:
-        yield
-        return
-    if asked > 1:
-        reason, next_step = "it is named twice and can be read once", "Write it to a file and name that."
-    elif getattr(args, "dask", None):
-        reason = "standard input is on this machine, not where its workers are"
-        raise UsageError("Cannot use --dask", args.dask, reason, "Write it to a file that they see and name that.")
+
+def _standard_input() -> str:
+    """A file that is there until the command ends.  Raises UsageError without anything to read, RooflineError without room."""
+    reason, next_step = "", "Write it to a file and name that."
+    if _TAKEN:
+        reason = "it is named twice and can be read once"
     elif sys.stdin is None:
         reason, next_step = "it is closed", "Leave it open, or name a file."
-    else:
-        reason = "it is a terminal" if sys.stdin.isatty() else ""
-        next_step = "Send a report there: `cat FILE | ncu-roofline show -`."
+    elif sys.stdin.isatty():
+        reason, next_step = "it is a terminal", "Send a report there: `cat FILE | ncu-roofline show -`."
     if reason:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
-    with temporary_folder() as folder:
-        path = folder / STANDARD_INPUT_NAME
-        try:
-            # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
-            with path.open("wb") as file:
-                head = sys.stdin.buffer.read(HEAD_BYTES)
-                file.write(head)
-                file.flush()
-                if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
-                    file.seek(0)
-                    file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
-        except OSError as error:
-            raise no_room(error) from error
-        for name, values in lists.items():
-            found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
-            setattr(args, name, found[0] if isinstance(given[name], str) else found)
-        call(str(path), STANDARD_INPUT_NAME)
-        yield
-
-
-def _is_standard_input(report: str) -> bool:
-    """Whether it is `-`, or PLATFORM=-."""
-    return report == STANDARD_INPUT or report.endswith(f"={STANDARD_INPUT}")
+    path = kept.enter_context(temporary_folder()) / STANDARD_INPUT_NAME
+    kept.callback(_TAKEN.clear)
+    _TAKEN.append(str(path))
+    try:
+        # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
+        with path.open("wb") as file:
+            head = sys.stdin.buffer.read(HEAD_BYTES)
+            file.write(head)
+            file.flush()
+            if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
+                file.seek(0)
+                file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
+    except OSError as error:
+        raise no_room(error) from error
+    call(str(path), STANDARD_INPUT_NAME)
+    return str(path)
 
 
 def named_files(args: Namespace) -> list[str]:
