@@ -24,13 +24,13 @@ def measure(
     """
     from ncu_roofline.base.errors import RooflineError
     from ncu_roofline.bench.build import NEXT_CACHE, build, cache_folder
-    from ncu_roofline.bench.campaign import Progress, file_name, find_devices, measure_device
+    from ncu_roofline.bench.campaign import Progress, file_name, measure_device
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.runner import Runner
 
     built = build(nvcc=nvcc)
-    chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]
+    chosen = choose(Runner(built.path).devices(), device, local_rank())[0]
     target = Path(output) if output is not None else cache_folder() / "ceilings" / file_name(chosen)
     if output is None:
         try:

@@ -17,15 +17,14 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.records import number
-from ncu_roofline.base.texts import shorten
 from ncu_roofline.base.units import percent
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
-from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Measured, Record, Settings
-from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
+from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
@@ -192,45 +191,6 @@ class Campaign:
         return Record(kind, variant, role, session, *told)
 
 
-def find_devices(runner: Runner) -> tuple[Device, ...]:
-    """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
-    on_cpu = runner.kind == CPU
-    try:
-        rows = runner.devices()
-        if found := tuple(parse_device(row) for row in rows if "unusable" not in row):
-            return found
-        reason = shorten(str(rows[0]["unusable"]), TOLD) if rows else "there is none"
-    except RunnerFailed as error:
-        reason = str(error)
-    except (ValueError, TypeError) as error:
-        what = "the CPU" if on_cpu else "a GPU"
-        raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
-    if on_cpu:
-        raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
-    advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
-    if "insufficient" in reason.lower():
-        advice = "Install an NVIDIA driver as new as the CUDA toolkit"
-    raise RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
-
-
-def _broken(runner: Runner, reason: str) -> RooflineError:
-    next_step = "Build it again with `ncu-roofline bench build --force`."
-    if runner.kind == CPU:
-        next_step = "Remove it, so that the next run builds it again, or name another with --runner."
-    return RooflineError("Cannot use", runner.path, reason, next_step)
-
-
-def list_variants(runner: Runner) -> tuple[Variant, ...]:
-    """What the program can measure, at least one way.  Raises RooflineError."""
-    try:
-        found = runner.variants()
-    except RunnerFailed as error:
-        raise _broken(runner, str(error)) from error
-    if not found:
-        raise _broken(runner, "its list of ceilings is empty")
-    return found
-
-
 def file_name(device: Device) -> str:
     """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
     node = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node().partition(".")[0]) or "host"
@@ -246,7 +206,7 @@ def measure_device(
     """
     check_target(output, force)
     runner = Runner(built.path, device.kind)
-    variants = list_variants(runner)
+    variants = runner.variants()
     kinds = select(kinds_of(variants), only, skip)
     # What is named is measured, in a quick run, too.
     wanted = candidates(kinds, variants, device.capability_text, settings.quick and not only)

@@ -170,8 +170,8 @@ def _run(args: Namespace) -> int:
     on_cpu = args.device == CPU
     built = _program(args, on_cpu=on_cpu)
     program, rank = runner.Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else device.local_rank()
-    gpus = device.choose(campaign.find_devices(program), "auto" if on_cpu else args.device, rank)
-    catalogue.select(catalogue.kinds_of(campaign.list_variants(program)), args.only, args.skip)
+    gpus = device.choose(program.devices(), "auto" if on_cpu else args.device, rank)
+    catalogue.select(catalogue.kinds_of(program.variants()), args.only, args.skip)
     # One file per GPU: the one named, or one in the folder named, or in the current one; ranks draw nothing.
     given, alone = Path(args.output), rank is None
     targets = [given / campaign.file_name(gpu) for gpu in gpus] if given.is_dir() else [given]
@@ -252,9 +252,9 @@ def _list(args: Namespace) -> int:
     program = runner.Runner(_program(args, args.arch or "native", on_cpu).path, CPU if on_cpu else GPU)
     capabilities = build.parse_architectures(args.arch) if args.arch else ()
     if args.device and not on_cpu:
-        chosen = device.choose(campaign.find_devices(program), args.device, None)
+        chosen = device.choose(program.devices(), args.device, None)
         capabilities = tuple(dict.fromkeys(gpu.capability_text for gpu in chosen))
-    rows = catalogue.rows(campaign.list_variants(program), capabilities)
+    rows = catalogue.rows(program.variants(), capabilities)
     texts = [{key: ", ".join(cell) if isinstance(cell, list) else cell or "-" for key, cell in row.items()} for row in rows]
     outputs.write_text(json.dumps(rows, indent=1) if args.json else "\n".join(listing(texts)))
     return 0

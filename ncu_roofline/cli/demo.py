@@ -8,7 +8,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ncu_roofline
 from ncu_roofline.base.errors import UsageError, explained
 from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.chips.fields import DATA, read
@@ -36,11 +35,17 @@ class Exhibit(NamedTuple):
         """What is drawn, of its samples in a folder."""
         paths = [folder / name for name in self.samples]
         if self.view == "comparison":
-            return ncu_roofline.compare(*paths)
+            from ncu_roofline.analyses.compare.frames import compare
+
+            return compare(*paths)
         if self.view == "source":
-            return ncu_roofline.source_roofline(paths[0], label=paths[0].name)
+            from ncu_roofline.analyses.source.build import source_roofline
+
+            return source_roofline(paths[0], label=paths[0].name)
+        from ncu_roofline.model import roofline
+
         reports, ceilings = ([path for path in paths if path.suffix in kinds] for kinds in (REPORT_SUFFIXES, (".json",)))
-        return ncu_roofline.roofline(reports, ceilings, by=self.by, trajectory=self.trajectory)
+        return roofline(reports, ceilings, by=self.by, trajectory=self.trajectory)
 
 
 GALLERY = read(DATA / "gallery.toml", dict[str, Exhibit])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import plural, printable
-from ncu_roofline.cli.options import AUTO, add_ceilings
-from ncu_roofline.cli.outputs import has_cursor, say, warn, write_text
+from ncu_roofline.cli.options import add_ceilings
+from ncu_roofline.cli.outputs import AUTO, has_cursor, say, warn, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import install as pack
 from ncu_roofline.plugin.machine import machine as here

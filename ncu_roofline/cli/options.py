@@ -15,8 +15,6 @@ from ncu_roofline.cli.outputs import REPORT
 T = TypeVar("T")
 Group = argparse._ArgumentGroup
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
-AUTO = "auto"
-"""The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
 KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
 

@@ -14,6 +14,8 @@ from ncu_roofline.base.texts import advice, block, one_line, printable
 T = TypeVar("T")
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
+AUTO = "auto"
+"""The value of --ceilings that leaves the choice to the program."""
 REPORT = "REPORT"
 """What the help calls a report of the command line."""
 PLATFORM_FILE = "[PLATFORM=]FILE"

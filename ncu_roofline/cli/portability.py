@@ -75,7 +75,7 @@ def run_portability(args: argparse.Namespace) -> int:
         inputs += [Platform(one, name) for one in expand([path])]
     named = [path for _, path in args.ceilings]
     results = outputs.targets(args, known, lambda: [*(one.path for one in inputs), *ceiling_files(named)])
-    given = [pair for pair in args.ceilings if pair != ("", options.AUTO)]
+    given = [pair for pair in args.ceilings if pair != ("", outputs.AUTO)]
     find = Shelf().find if len(given) < len(args.ceilings) else None
     by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
     if by_platform and len(by_platform) < len(given):

@@ -14,8 +14,8 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.cli.install import NEWEST_TRIED
-from ncu_roofline.cli.options import AUTO, add_ceilings, ids, place, regex, whole
-from ncu_roofline.cli.outputs import check_output, say, warn, write_text
+from ncu_roofline.cli.options import add_ceilings, ids, place, regex, whole
+from ncu_roofline.cli.outputs import AUTO, check_output, say, warn, write_text
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine import profile

@@ -18,8 +18,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, no_room, temporary_folder
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
-from ncu_roofline.cli.options import AUTO
-from ncu_roofline.cli.outputs import STANDARD_INPUT, call, kept, progress, say, tell, warn
+from ncu_roofline.cli.outputs import AUTO, STANDARD_INPUT, call, kept, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu

@@ -185,7 +185,7 @@ def test_what_breaks_the_program_costs_one_job(serving: Path, monkeypatch: pytes
         with pytest.raises(RunnerFailed, match="it can't be started"):
             run(Session(Runner(path), 0))
     monkeypatch.setattr("ncu_roofline.bench.runner._QUICK_CALL", 0.5)
-    with pytest.raises(RunnerFailed, match="it said nothing for"):  # lines come, but no end
+    with pytest.raises(RooflineError, match="it said nothing for"):  # lines come, but no end
         Runner(serving).devices()
 
 
