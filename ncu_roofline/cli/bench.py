@@ -149,7 +149,7 @@ def add_bench(parser: ArgumentParser) -> None:
     draw = action("draw", "draw the roofline of the machine that a ceilings file was measured on", _draw)
     draw.add_argument("file", metavar="CEILINGS", help="ceilings file (JSON)")
     about = "picture to write; its suffix says the format: png, svg or pdf; - is standard output"
-    draw.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    draw.add_argument("-o", "--output", metavar="FILE", action="append", required=True, help=about)
     draw.add_argument("--format", metavar="FORMAT", default="", help="format, where the suffix does not say it")
     draw.add_argument("--theme", choices=("light", "dark"), default="light", help="colours (default: %(default)s)")
     draw.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -297,7 +297,8 @@ def _compare(args: Namespace) -> int:
 
 
 def _draw(args: Namespace) -> int:
-    output_format = outputs.chosen_format(args.output, args.format, picture.FORMATS)
-    outputs.check_output(args.output, args.force, [args.file])
-    outputs.deliver(args.output, picture.render(read_document(args.file), output_format, args.theme), args.force)
+    targets = outputs.targets(args, picture.FORMATS, lambda: [args.file])
+    content = read_document(args.file)
+    for path, output_format in targets.items():
+        outputs.deliver(path, picture.render(content, output_format, args.theme), args.force)
     return 0

@@ -53,7 +53,7 @@ def run_explain(args: Namespace) -> int:
 def _explain(
     path: str, typed: str, names: ReportNames, select: Selection, gpu: tuple[int, int] | None, view: str
 ) -> tuple[Explanation, tuple[str, ...]]:
-    from ncu_roofline.model import measurements_of
+    from ncu_roofline.model import Selection, measurements_of
 
     made = ANALYSES[view].viewer
     with reading.opened(path, gpu) as (report, warnings):
@@ -73,7 +73,6 @@ def _explain(
             notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)
         if made.samples:  # which launches have samples over their time
             from ncu_roofline.analyses.hierarchical.view import Asked
-            from ncu_roofline.model import Selection
 
             frames = made.frames(measurements, (), Asked(Selection(), made.by, "profiled", "", (), None))
             absent = made.undrawn(frames)

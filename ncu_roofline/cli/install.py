@@ -67,10 +67,7 @@ def run_install(args: Namespace) -> int:
             {
                 "folder": str(change.folder),
                 "ncu": version,
-                "written": change.written,
-                "unchanged": change.unchanged,
-                "removed": change.removed,
-                "kept": change.kept,
+                **{name: getattr(change, name) for name in ("written", "unchanged", "removed", "kept")},
                 "proven_with": [str(ncu.path) for ncu in proofs],
             }
             for version, proofs, _, change in done

@@ -48,15 +48,25 @@ def check_unread(path: str, inputs: Iterable[str]) -> None:
 def targets(args: Any, known: Collection[str], inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
     """Where the results of a command go, each with its format, before the work: files, or "" for the terminal.
 
-    Raises what `chosen_format` and `check_output` do, and UsageError for a file that is named twice.
+    The format is what --json, --format or the suffix says, text where nothing does.  Raises UsageError for one that is not
+    ``known``, for --json beside --output and for a file that is named twice, and what `check_output` does.
     """
+    from ncu_roofline.analyses import format_for
+
     found: dict[str, str] = {}
+    as_json = getattr(args, "json", False)
     for path in args.output or [""]:
         if path in found:
             raise UsageError("Cannot write", path, "it is named twice", "Give each result a name of its own.")
         if args.format and len(args.output) > 1:
             raise UsageError("Cannot use --format", args.format, "there are several results", "Let their suffixes say it.")
-        found[path] = chosen_format(path, args.format, known, as_json=getattr(args, "json", False))
+        if as_json and path:
+            raise UsageError("Cannot use --json", path, "-o says where results go", "Leave out --json, or -o.")
+        found[path] = chosen = "json" if as_json else args.format or (format_for(path) if path else "text")
+        if chosen not in known:
+            reason = f"{chosen or 'its suffix'} is none of {', '.join(known)}"
+            word = chosen or os.path.splitext(path)[1].lstrip(".")
+            raise UsageError("Cannot render", path or chosen, reason, advice("Name one with --format", word, known))
     if getattr(args, "theme", None) == "auto" and {"png", "pdf"}.intersection(found.values()):
         raise UsageError("Cannot use --theme", "auto", "colours of a png or pdf are fixed", "Write an .svg or a page.")
     for path in filter(None, found):
@@ -67,23 +77,6 @@ def targets(args: Any, known: Collection[str], inputs: Callable[[], Iterable[str
 def looks(args: Any) -> dict[str, Any]:
     """Title and colours, where they were given."""
     return {name: given for name in ("title", "theme") if (given := getattr(args, name, None)) is not None}
-
-
-def chosen_format(output: str, given: str, known: Collection[str], *, as_json: bool = False) -> str:
-    """The format that --json, --format or the suffix of ``output`` asks for, text where nothing does.
-
-    Raises UsageError for one that is not ``known``, and for --json beside --output.
-    """
-    from ncu_roofline.analyses import format_for
-
-    if as_json and output:
-        raise UsageError("Cannot use --json", output, "-o says where results go", "Leave out --json, or -o.")
-    found = "json" if as_json else given or (format_for(output) if output else "text")
-    if found not in known:
-        reason = f"{found or 'its suffix'} is none of {', '.join(known)}"
-        word = found or os.path.splitext(output)[1].lstrip(".")
-        raise UsageError("Cannot render", output or found, reason, advice("Name one with --format", word, known))
-    return found
 
 
 def write_output(path: str, data: bytes, force: bool) -> None:
