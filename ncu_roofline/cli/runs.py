@@ -69,14 +69,18 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     return replace(run, left_out=run.left_out or bool(others))
 
 
+def chosen(args: Namespace, names: Sequence[str]) -> str:
+    """The first of some options that is not as it is by default, "" where there is none."""
+    usual = (None, "", (), 0, False, "profiled", "roofline", "auto")
+    return next((f"--{name.replace('_', '-')}" for name in names if getattr(args, name, None) not in usual), "")
+
+
 def _check_options(args: Namespace, trace: str, useless: Sequence[str]) -> None:
     """Raise UsageError for options that traces have no use for."""
     if args.of_run:
         raise UsageError("Cannot use --run", args.of_run[0], f"{trace} is a trace itself", "Give a report before --run.")
-    for name in useless:
-        if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
+    if option := chosen(args, useless):
+        raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
 
 
 def read_run(args: Namespace, traces: Sequence[str], full_paths: bool = False) -> Run:

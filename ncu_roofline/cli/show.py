@@ -21,7 +21,7 @@ from ncu_roofline.base.texts import listed, plural, printable
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import outputs, reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
-from ncu_roofline.cli.runs import add_traces, run_beside, run_of_args
+from ncu_roofline.cli.runs import add_traces, chosen, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
@@ -278,7 +278,9 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
     asked = Asked(reading.selection(args, by), by, args.clock, args.source, tuple(args.ceilings), args.launch_latency)
     made.check(asked)
-    _check_run(args)
+    if args.of_run and (option := chosen(args, ("view", "source", "clock", "trajectory", "label"))):
+        reason = "kernels at the time of a run are a roofline of counts at the highest clock"
+        raise UsageError("Cannot use --run with", option, reason, "Leave one of them out.")
     measured = reading.wanted(args.ceilings)
     names = ReportNames(full=True) if full_paths else ReportNames.apart(reading.expand(args.reports))
     advised = asked.select if advice else None
@@ -331,16 +333,6 @@ def _idle(m: Measurements, files: Sequence[Ceilings]) -> Iterator[str]:
     for file in files:
         if not (file.launch_latency() or any(map(file.compute, roofs)) or any(map(file.bandwidth, m.traffic))):
             yield f"{file.path}: none of its ceilings is a roof of what was counted"
-
-
-def _check_run(args: Namespace) -> None:
-    """Raise UsageError for options that don't go with --run."""
-    if not args.of_run:
-        return
-    for name, usual in (("view", "roofline"), ("source", "auto"), ("clock", "profiled"), ("trajectory", False), ("label", "")):
-        if getattr(args, name) != usual:
-            reason = "kernels at the time of a run are a roofline of counts at the highest clock"
-            raise UsageError("Cannot use --run with", f"--{name}", reason, "Leave one of them out.")
 
 
 def _called(m: Measurements, names: ReportNames) -> Measurements:
