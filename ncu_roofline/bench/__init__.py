@@ -22,22 +22,20 @@ def measure(
     one the file lies in the user's cache folder.  ``progress`` is told of each ceiling (silent without).  Raises
     RooflineError without a compiler or GPU, and where nothing could be measured.
     """
-    from ncu_roofline.base.errors import RooflineError
+    from ncu_roofline.base.errors import explained
     from ncu_roofline.bench.build import NEXT_CACHE, build, cache_folder
-    from ncu_roofline.bench.campaign import Silent, file_name, find_devices, measure_device
+    from ncu_roofline.bench.campaign import Progress, file_name, measure_device
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.runner import Runner
 
     built = build(nvcc=nvcc)
-    chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]
+    chosen = choose(Runner(built.path).devices(), device, local_rank())[0]
     target = Path(output) if output is not None else cache_folder() / "ceilings" / file_name(chosen)
     if output is None:
-        try:
+        with explained("Cannot write", target.parent, NEXT_CACHE):
             target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RooflineError("Cannot write", target.parent, error.strerror or str(error), NEXT_CACHE) from error
-    settings, say = QUICK if quick else FULL, progress or Silent()
+    settings, say = QUICK if quick else FULL, progress or Progress()
     measure_device(built, chosen, target, settings, only=(), skip=(), force=True, progress=say)
     return target
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder, temporary_folder, temporary_place
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability, parse_target
@@ -119,13 +119,18 @@ def native_capabilities() -> tuple[str, ...]:
 
 def ask(command: Sequence[str], seconds: float = 60.0, *, place: Path | None = None) -> str | None:
     """What a program prints, None if it is not there, fails or hangs; ``place`` is for its temporary files."""
-    options: Any = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace", "check": False}
-    environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
     try:
-        done = subprocess.run(list(command), timeout=seconds, env=environment, **options)
+        done = _started(command, seconds, place, subprocess.PIPE)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _started(command: Sequence[str], seconds: float, place: Path | None, errors: int) -> subprocess.CompletedProcess[str]:
+    """What a program did that was started with its temporary files in ``place``.  Raises OSError, TimeoutExpired."""
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors, "text": True, "errors": "replace"}
+    environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
+    return subprocess.run(list(command), timeout=seconds, env=environment, check=False, **pipes)
 
 
 def parse_architectures(text: str) -> tuple[str, ...]:
@@ -255,7 +260,7 @@ def _build_once(task: _Task, how: How) -> Built:
             digest.update(path.read_bytes())
     place = shelf / digest.hexdigest()[:20]
     program = place / recipe["output"]
-    try:
+    with explained("Cannot write", place, NEXT_CACHE):
         for folder in (cache, shelf):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -273,8 +278,6 @@ def _build_once(task: _Task, how: How) -> Built:
         how.say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
         with tempfile.TemporaryDirectory(dir=shelf, prefix="building-") as name:
             return _make(Path(name), program, task)
-    except OSError as error:
-        raise RooflineError("Cannot write", place, error.strerror or str(error), NEXT_CACHE) from error
 
 
 def _kept(program: Path) -> Built | None:
@@ -293,9 +296,8 @@ def _make(folder: Path, program: Path, task: _Task) -> Built:
     recipe, compiler = task.recipe, str(task.compiler.path)
 
     def run(what: str, target: Path, words: list[str]) -> str:
-        pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        environment, command = {**os.environ, "TMPDIR": str(folder)}, [compiler, *words[:-1], "-o", str(target), words[-1]]
-        done = subprocess.run(command, **pipes, text=True, errors="replace", check=False, timeout=1800, env=environment)
+        command = [compiler, *words[:-1], "-o", str(target), words[-1]]
+        done = _started(command, 1800, folder, subprocess.STDOUT)
         if done.returncode or not target.is_file():
             lines = [line.strip() for line in done.stdout.splitlines() if line.strip()] or [f"code {done.returncode}"]
             first = next((line for line in lines if "error" in line or "fatal" in line), lines[0])

@@ -12,20 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.records import number
-from ncu_roofline.base.texts import shorten
 from ncu_roofline.base.units import percent
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
-from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings
-from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Measured, Record, Settings
+from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
@@ -35,8 +34,8 @@ _OTHER_BUILD = "Choose other ceilings, or build again with another compiler (--n
 OUT_OF_TIME = "not measured: out of time"
 
 
-class Progress(Protocol):
-    """Where to say how far it is."""
+class Progress:
+    """Who is told how far it is; this one says nothing."""
 
     def start(self, steps: int) -> None:
         """Before the first step."""
@@ -51,23 +50,7 @@ class Progress(Protocol):
         """A ceiling has been measured once: what its entry in the file would be if this were all."""
 
 
-class Silent:
-    """Says nothing."""
-
-    def start(self, *_: object) -> None: ...
-
-    begin = step = found = start
-
-
-class Candidate(NamedTuple):
-    """A ceiling and the variants that can measure it here, preferred first; ``absent`` says why there are none."""
-
-    kind: Ceiling
-    variants: tuple[str, ...]
-    absent: str = ""
-
-
-def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
+def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability: str, quick: bool) -> list[Measured]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
     found = []
     for kind in kinds:
@@ -77,7 +60,7 @@ def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability
             absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
         elif quick and not is_quick(kind):
             absent = "not measured: left out of a quick run"
-        found.append(Candidate(kind, () if absent else usable, absent))
+        found.append(Measured(kind, () if absent else usable, absent))
     return found
 
 
@@ -95,13 +78,12 @@ class Campaign:
     now: Callable[[], float]
     deadline: float = math.inf
     device: str = GPU
-    progress: Progress = field(default_factory=Silent)
-    told: Callable[[Outcome], None] = lambda _outcome: None
+    progress: Progress = field(default_factory=Progress)
+    told: Callable[[Measured], None] = lambda _measured: None
     _warm_clock: float | None = field(default=None, init=False)
-    _records: dict[str, list[Record]] = field(default_factory=dict, init=False)
 
-    def run(self, wanted: Sequence[Candidate]) -> list[Outcome]:
-        """One outcome per candidate, in their order."""
+    def run(self, wanted: Sequence[Measured]) -> None:
+        """Measure what can be, within the time."""
         # What a quick run measures comes first: if time runs out, the others are missing.
         usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not is_quick(candidate.kind))
         quick, sessions = self.settings.quick, self.settings.sessions
@@ -116,44 +98,48 @@ class Campaign:
             except RunnerFailed:
                 pass  # the ceiling itself will tell
         # Every ceiling by its preferred variant, then what makes the numbers better: other variants, sessions.
-        for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
-            for candidate in usable:
-                if place < len(candidate.variants):
-                    self._add(candidate.kind, candidate.variants[place])
+        for place in range(1 if quick else max((len(one.variants) for one in usable), default=0)):
+            for one in usable:
+                if place < len(one.variants):
+                    self._add(one, one.variants[place])
                     self.progress.step()
                 if place == 0:
-                    self.told(self._outcome(candidate))
+                    one.absent = "" if one.records else OUT_OF_TIME
+                    self.told(one)
         for session in range(1, sessions):
             self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
-            for candidate in usable if session % 2 == 0 else reversed(usable):
-                own, _ = self._sessions(candidate)
+            for one in usable if session % 2 == 0 else reversed(usable):
+                own = one.sessions
                 # What was begun, did not end for good, and did not crash twice.
-                again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
-                if again:
-                    self._add(candidate.kind, own[0].variant, session)
+                if own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2:
+                    self._add(one, one.best, session)
                 self.progress.step()
             if session == 1:  # repeats of repeats come last
                 self._beside_the_limit(usable)
         if sessions == 1:
             self._beside_the_limit(usable)
-        return [self._outcome(candidate) for candidate in wanted]
+        for one in usable:
+            own = one.sessions
+            if own and len(own) < sessions and not any(record.failure or record.final for record in own):
+                one.notes = (f"out of time: {len(own)} of {sessions} sessions",)
 
-    def _beside_the_limit(self, usable: Sequence[Candidate]) -> None:
+    def _beside_the_limit(self, usable: Sequence[Measured]) -> None:
         """What arithmetic under the power limit does before the limit acts; if that is more, what when it has settled."""
-        for kind, own in ((one.kind, self._sessions(one)[0]) for one in usable if self.settings.bursts):
-            if kind.kind == "compute" and any(record.capped for record in own):
-                burst = self._add(kind, own[0].variant, role="burst")
+        for one in usable if self.settings.bursts else ():
+            own = one.sessions
+            if one.kind.kind == "compute" and any(record.capped for record in own):
+                burst = self._add(one, one.best, role="burst")
                 if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
-                    self._add(kind, own[0].variant, role="limit")
+                    self._add(one, one.best, role="limit")
 
-    def _add(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record | None:
+    def _add(self, one: Measured, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
         if self.now() > self.deadline:
             return None
-        self.progress.begin(kind.id)
-        record = self.measure(kind, variant, session, role)
-        self._records.setdefault(kind.id, []).append(record)
+        self.progress.begin(one.kind.id)
+        record = self.measure(one.kind, variant, session, role)
+        one.records.append(record)
         return record
 
     def _job(self, kind: Ceiling, variant: str, trials: int) -> Job:
@@ -204,64 +190,6 @@ class Campaign:
         told = (values, seconds, clocks, work, discarded, verified, rejections, notes, "", launch, observed)
         return Record(kind, variant, role, session, *told)
 
-    def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-        """The sessions of a ceiling's best variant, by its first session, and those of the others."""
-        records = [record for record in self._records.get(candidate.kind.id, []) if record.role == "session"]
-        good = [r for r in records if r.session == 0 and r.values and r.verified is not False]
-        variant = measuring.best_of(good).variant if good else candidate.variants[0]
-        own = tuple(record for record in records if record.variant == variant)
-        return own, tuple(record for record in records if record.variant != variant)
-
-    def _outcome(self, candidate: Candidate) -> Outcome:
-        if candidate.absent:
-            return Outcome(candidate.kind, absent=candidate.absent)
-        sessions, others = self._sessions(candidate)
-        if not sessions:
-            return Outcome(candidate.kind, absent=OUT_OF_TIME)
-        planned, stopped = self.settings.sessions, any(record.failure or record.final for record in sessions)
-        notes = (f"out of time: {len(sessions)} of {planned} sessions",) if len(sessions) < planned and not stopped else ()
-        roles = {record.role: record for record in self._records[candidate.kind.id]}
-        return Outcome(candidate.kind, sessions, others, roles.get("burst"), roles.get("limit"), "", notes)
-
-
-def find_devices(runner: Runner) -> tuple[Device, ...]:
-    """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
-    on_cpu = runner.kind == CPU
-    try:
-        rows = runner.devices()
-        if found := tuple(parse_device(row) for row in rows if "unusable" not in row):
-            return found
-        reason = shorten(str(rows[0]["unusable"]), TOLD) if rows else "there is none"
-    except RunnerFailed as error:
-        reason = str(error)
-    except (ValueError, TypeError) as error:
-        what = "the CPU" if on_cpu else "a GPU"
-        raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
-    if on_cpu:
-        raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
-    advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
-    if "insufficient" in reason.lower():
-        advice = "Install an NVIDIA driver as new as the CUDA toolkit"
-    raise RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
-
-
-def _broken(runner: Runner, reason: str) -> RooflineError:
-    next_step = "Build it again with `ncu-roofline bench build --force`."
-    if runner.kind == CPU:
-        next_step = "Remove it, so that the next run builds it again, or name another with --runner."
-    return RooflineError("Cannot use", runner.path, reason, next_step)
-
-
-def list_variants(runner: Runner) -> tuple[Variant, ...]:
-    """What the program can measure, at least one way.  Raises RooflineError."""
-    try:
-        found = runner.variants()
-    except RunnerFailed as error:
-        raise _broken(runner, str(error)) from error
-    if not found:
-        raise _broken(runner, "its list of ceilings is empty")
-    return found
-
 
 def file_name(device: Device) -> str:
     """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
@@ -278,7 +206,7 @@ def measure_device(
     """
     check_target(output, force)
     runner = Runner(built.path, device.kind)
-    variants = list_variants(runner)
+    variants = runner.variants()
     kinds = select(kinds_of(variants), only, skip)
     # What is named is measured, in a quick run, too.
     wanted = candidates(kinds, variants, device.capability_text, settings.quick and not only)
@@ -289,15 +217,15 @@ def measure_device(
             device = replace(device, mig=True)
         source = Session(runner, device.index)
 
-        def told(outcome: Outcome) -> None:
-            progress.found(ceiling(outcome, device, link_of(identity)))
+        def told(measured: Measured) -> None:
+            progress.found(ceiling(measured, device, link_of(identity)))
 
         try:
             deadline = CLOCK() + settings.budget
-            outcomes = Campaign(source, telemetry, settings, CLOCK, deadline, device.kind, progress, told).run(wanted)
+            Campaign(source, telemetry, settings, CLOCK, deadline, device.kind, progress, told).run(wanted)
         finally:
             source.renew()
-    content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
+    content = document(device, wanted, settings, Origin(built.facts(), identity, telemetry.reason))
     entries = content["ceilings"]
     if all(entry["value"] is None for entry in entries):
         failed = [(entry, _OTHER_BUILD) for entry in entries if entry["verdict"] == "failed"]

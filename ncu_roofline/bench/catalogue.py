@@ -12,42 +12,12 @@ from ncu_roofline.bench.device import Device, device_of
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.chips import Architecture, Gpu, load_spec
 from ncu_roofline.chips.fields import capability
+from ncu_roofline.chips.fields import table as table_of
 from ncu_roofline.chips.spec import ROOF_FACTORS, link_rates
 from ncu_roofline.formats.ceilings import SPARSE, Ceiling, proven
 
 UNPROVEN = "unproven on hardware"
-# What a word of an id means, for people.
-_WORDS = {
-    "dram": "device memory",
-    "l1": "L1 cache",
-    "l2": "L2 cache",
-    "l3": "L3 cache",
-    "smem": "shared memory",
-    "dsmem": "shared memory of another SM",
-    "host": "host link",
-    "launch": "kernel launch",
-    "tensor": "tensor cores",
-    "read": "loads",
-    "write": "stores",
-    "copy": "loads and stores",
-    "triad": "two loads and a store per multiply-add",
-    "red": "atomic additions without result",
-    "atom": "atomic additions with result",
-    "sparse": "2:4 sparse, counted as dense operations",
-    "mxfp8": "FP8 with block scales",
-    "fp6fp4": "FP6 with block scales",
-    "fp4": "FP4 with block scales",
-    "fma": "multiply-adds",
-    "nofma": "multiplies and adds, not fused",
-    "div": "eight multiply-adds and a division",
-    "mad": "integer multiply-adds",
-    "h2d": "host to device, pinned memory",
-    "d2h": "device to host, pinned memory",
-    "bidir": "both ways at once",
-    "stream": "back to back in a stream",
-    "sync": "and wait",
-    "graph": "as node of a graph",
-}
+_words = table_of("ceiling_words.toml", dict[str, str])
 _ATOMICS = {"red", "atom"}
 # Ceilings that a quick run leaves out, by the last word of their ids; of tensor cores, those with 16-bit accumulators.
 _NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph", "sparse"}
@@ -55,7 +25,7 @@ _NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "syn
 
 def about(ceiling: Ceiling) -> str:
     """What it is, for people."""
-    return ", ".join(_WORDS.get(word, word.upper().replace("_ACC", " with FP")) for word in ceiling.id.split("."))
+    return ", ".join(_words().get(word, word.upper().replace("_ACC", " with FP")) for word in ceiling.id.split("."))
 
 
 def clock_of(ceiling: Ceiling, entry: Mapping[str, Any]) -> float | None:

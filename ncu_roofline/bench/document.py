@@ -19,7 +19,7 @@ from ncu_roofline.base.units import percent
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.catalogue import Theory, as_json, theory
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings, median, variation
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Measured, Record, Settings, median, variation
 from ncu_roofline.bench.telemetry import names, scaled
 from ncu_roofline.formats.ceilings import SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
@@ -36,7 +36,7 @@ class Origin(NamedTuple):
     telemetry: str
 
 
-def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, origin: Origin) -> dict[str, Any]:
+def document(device: Device, wanted: Sequence[Measured], settings: Settings, origin: Origin) -> dict[str, Any]:
     """The whole file as plain values."""
     link = link_of(origin.identity)
     try:
@@ -53,7 +53,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "host": {**host, "time_utc": time_utc},
         "device": _describe(device, origin.identity),
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
-        "ceilings": [ceiling(outcome, device, link) for outcome in outcomes],
+        "ceilings": [ceiling(one, device, link) for one in wanted],
         "warnings": _warnings(device, settings, origin),
     }
 
@@ -71,18 +71,17 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(finite(content), indent=1, allow_nan=False) + "\n"
 
 
-def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> dict[str, Any]:
+def ceiling(measured: Measured, device: Device, link: tuple[int, int] | None) -> dict[str, Any]:
     """One entry of "ceilings", made of the sessions that stand, else of all with values.
 
     Value, clock, power and work are those of the better session, the others are spread.
     """
-    kind, sessions = outcome.kind, outcome.sessions
+    kind, sessions = measured.kind, measured.sessions
     used = [record for record in sessions if record.stands] or [record for record in sessions if record.values]
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
-    records = (*sessions, *outcome.others, *filter(None, (outcome.burst, outcome.limit)))
-    runs = {"variants": [_run(record) for record in records]}
+    runs = {"variants": [_run(record) for record in measured.runs]}
     if not used:
-        word = reason = outcome.absent or next((record.failure for record in sessions if record.failure), "not measured")
+        word = reason = measured.absent or next((record.failure for record in sessions if record.failure), "not measured")
         if reason.startswith("not measured"):
             word = "not measured"
         elif reason not in NOT_HERE:
@@ -100,7 +99,7 @@ def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> d
     share = None
     if peak:  # by each trial's own clock, where it is known: under a power limit the clock swings from trial to trial
         share = per_cycle * device.sm_count / peak.per_cycle if per_cycle else numbers["value"] / peak.at(clock)
-    word, accepted, reasons = _judged(outcome, used, share, peak)
+    word, accepted, reasons = _judged(measured, used, share, peak)
     verified = [record.verified for record in used if record.verified is not None]
     told = {key: max((one[key] for one in seen if one.get(key) is not None), default=None) for key in _TEMPERATURES}
     megahertz = [clock / 1e6 for clock in clocks]
@@ -119,8 +118,8 @@ def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> d
     entry["between_session_cv_per_cycle"] = known(variation([median(each) for each in cycles]))
     # "value" is what it sustains, and judges; what a kernel of a few milliseconds reaches after a rest, where the limit has
     # lowered the clock of longer ones; and what is left when the limit's control has settled.
-    entry["burst"] = _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device)
-    entry["power_limit"] = _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device)
+    entry["burst"] = _beside([one for one in measured.of("burst") if one.value > numbers["value"]], device)
+    entry["power_limit"] = _beside([one for one in measured.of("limit") if one.capped], device)
     return {**entry, "theory": as_json(peak, clock, numbers["value"], share), **runs}
 
 
@@ -132,14 +131,14 @@ def _run(record: Record) -> dict[str, Any]:
     return {**found, "values": record.values, "sm_mhz": [clock / 1e6 for clock in record.clocks]}
 
 
-def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
+def _judged(one: Measured, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
     """The verdict on a value by its runs and its ``share`` of the theory at the measured clock, whether it stands, and why.
 
     ok, low, high, impossible, unstable, disturbed, throttled or wrong.
     """
     rejections = list(dict.fromkeys(reason for record in used for reason in record.rejections))
-    reasons = [*rejections, *outcome.notes, *dict.fromkeys(note for record in used for note in record.notes)]
-    sessions = outcome.sessions
+    reasons = [*rejections, *one.notes, *dict.fromkeys(note for record in used for note in record.notes)]
+    sessions = one.sessions
     failures = [record.failure for record in sessions if record.failure]
     dropped = sum(bool(record.values) for record in sessions) - len(used)
     causes = dict.fromkeys(reason for record in sessions for reason in record.rejections)
@@ -165,9 +164,10 @@ def _per_cycle(record: Record, device: Device) -> float | None:
     return median(record.per_cycle) / device.sm_count if record.per_cycle and device.sm_count else None
 
 
-def _beside(record: Record | None, device: Device) -> dict[str, Any] | None:
+def _beside(records: Sequence[Record], device: Device) -> dict[str, Any] | None:
     """What trials of another length than those of the sessions gave; None where there are none."""
-    if record is None or not record.values or record.verified is False:
+    record = next((one for one in records if one.values and one.verified is not False), None)
+    if record is None:
         return None
     found: dict[str, Any] = {"value": record.value, "seconds": median(record.seconds), "trials": len(record.values)}
     found |= {"cv": known(measuring.largest_variation([record.values])), "per_sm_and_cycle": _per_cycle(record, device)}

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import cleaned, inside, known, number
-from ncu_roofline.base.texts import clean, printable, shorten
+from ncu_roofline.base.texts import clean, plural, printable, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.bench.catalogue import Theory, clock_of, data_sheet
 from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats import ceilings as form
-from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, Ceilings
+from ncu_roofline.formats.ceilings import CPU, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.rendering.table import listing
 from ncu_roofline.version import __version__
 
@@ -62,15 +62,6 @@ class File(NamedTuple):
         host, device = inside(self.content, "host", "name") or "", self.content["device"]
         uuid = device.get("uuid") or self.path
         return {"host": host, "index": device.get("index"), "uuid": uuid, "file": Path(self.path).name}
-
-    @property
-    def about(self) -> str:
-        """Which GPU, driver and day, for people."""
-        gpus, ceilings = self.content["device"].get("gpus"), self.ceilings
-        driver = f"driver {ceilings.driver}" if ceilings.driver else ""
-        status = PUBLISHED if ceilings.status == PUBLISHED else ""
-        parts = (printable(self.path), ceilings.device, f"{len(gpus)} GPUs" if gpus else "", driver, ceilings.date, status)
-        return ", ".join(filter(None, parts))
 
 
 def open_file(path: str) -> File:
@@ -184,7 +175,11 @@ def compare(a: File, b: File) -> dict[str, Any]:
             differences.append(f"{label} differ: {', '.join(said)}")
     rows = [_row(name, {"A": (a, entries[0].get(name)), "B": (b, entries[1].get(name))}) for name in ids]
     found = [row for row in rows if row["a"] or row["b"]]
-    return {"a": a.about, "b": b.about, "differences": differences, "ceilings": found}
+    return {"a": _called(a), "b": _called(b), "differences": differences, "ceilings": found}
+
+
+def _called(file: File) -> str:
+    return f"{printable(file.path)}, {about(file.content)}"
 
 
 def over(comparison: Mapping[str, Any], threshold: float) -> list[dict[str, Any]]:
@@ -254,6 +249,29 @@ def device_name(content: Mapping[str, Any]) -> str:
     return shorten(clean(str(content["device"].get("name") or "")), 60) or "a machine without a name"
 
 
+def about(content: Mapping[str, Any]) -> str:
+    """On what, when and how a ceilings file was measured, for people."""
+    device, gpus, limit = content["device"], content["device"].get("gpus"), number(content["device"].get("power_limit_w"))
+    kinds = ("sm_mhz_min", "sm_mhz_mean")
+    clocks = [mhz for entry in content["ceilings"] for kind in kinds if (mhz := number(inside(entry, "clock", kind))) > 0]
+    ends = dict.fromkeys(f"{mhz:.0f}" for mhz in (min(clocks), max(clocks))) if clocks else {}
+    data = inside(content, "settings", "data")
+    facts = (
+        device_name(content),
+        PUBLISHED if content.get("status") == PUBLISHED else "",
+        f"compute capability {device['cc']}" if device.get("cc") else "",
+        f"{device['threads']} threads on {device.get('cores')} cores" if device.get("threads") else "",
+        f"medians of {plural(len(gpus), 'GPU')} on {plural(len({gpu.get('host') for gpu in gpus}), 'host')}" if gpus else "",
+        f"{device['sm_count']} SMs" if device.get("sm_count") else "",
+        f"{'core' if device.get('kind') == CPU else 'SM'} clock {' to '.join(ends)} MHz" if ends else "",
+        f"power limit {limit:.0f} W" if limit > 0 else "",
+        f"driver {device['driver']}" if device.get("driver") else "",
+        str(inside(content, "host", "time_utc") or "")[:10],
+        f"{data} data" if data else "",
+    )
+    return ", ".join(shorten(clean(fact), 80) for fact in facts if fact)
+
+
 def _as(template: str, value: float | None) -> str:
     return "-" if value is None else percent(value) if template == "%" else f"{value:{template}}"
 
@@ -262,17 +280,15 @@ def measured(content: Mapping[str, Any]) -> str:
     """The table of a ceilings file, as measured or merged, with its head and warnings, without what a terminal would obey."""
     content = cleaned(content)
     device, host, entries = content["device"], content.get("host") or {}, content["ceilings"]
-    if gpus := device.get("gpus"):
-        head, rows = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts", []
+    head = ", ".join(filter(None, (about(content), device.get("uuid"), host.get("name"))))
+    if device.get("gpus"):
+        rows = []
         for entry in entries:
             ends = {label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")}
             spread, slow = _as("%", entry.get("spread")), str(len(entry.get("slow", [])) or "-")
             rows.append({"ceiling": entry["id"], **ends, "spread": spread, "GPUs": str(entry.get("gpus", "-")), "slow": slow})
     else:
-        units = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
-        driver = f"driver {device['driver']}" if device.get("driver") else ""
-        parts = (f"{device['name']} ({units})", device.get("uuid"), host.get("name"), host.get("time_utc"), driver)
-        head, rows = ", ".join(str(part) for part in parts if part), [_measured_row(entry) for entry in entries]
+        rows = [_measured_row(entry) for entry in entries]
     behind = [
         f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {percent(gpu['behind'])} behind the median"
         for entry in entries

@@ -150,16 +150,40 @@ class Record:
         return self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.verified is False
 
 
-class Outcome(NamedTuple):
-    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', burst and limit."""
+@dataclass
+class Measured:
+    """A ceiling, the variants that can measure it here, preferred first, and what they gave so far.
+
+    ``absent`` says why there is nothing to measure, or was no time; ``notes`` what else must be known.
+    """
 
     kind: Ceiling
-    sessions: tuple[Record, ...] = ()
-    others: tuple[Record, ...] = ()
-    burst: Record | None = None
-    limit: Record | None = None
+    variants: tuple[str, ...] = ()
     absent: str = ""
+    records: list[Record] = field(default_factory=list)
     notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str:
+        """The best variant, by its first session."""
+        first = [one for one in self.of("session") if one.session == 0 and one.values and one.verified is not False]
+        return best_of(first).variant if first else self.variants[0]
+
+    @property
+    def sessions(self) -> list[Record]:
+        """Those of the best variant."""
+        found = self.of("session")
+        return [record for record in found if record.variant == self.best] if found else []
+
+    @property
+    def runs(self) -> list[Record]:
+        """All, those of the best variant first, bursts and what stands at the limit last."""
+        others = [record for record in self.of("session") if record.variant != self.best]
+        return [*self.sessions, *others, *self.of("burst"), *self.of("limit")]
+
+    def of(self, role: str) -> list[Record]:
+        """The runs of a role."""
+        return [record for record in self.records if record.role == role]
 
 
 def timers_agree(trial: Trial) -> bool:

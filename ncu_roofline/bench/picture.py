@@ -7,23 +7,21 @@ that they are imported where something is drawn.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import write_atomically
-from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.bench.files import device_name, value_text
+from ncu_roofline.bench.files import about, device_name, value_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, ceiling_of
-from ncu_roofline.rendering.chart import THEMES, Hue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ncu_roofline.rendering.chart import Hue
 
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"
@@ -38,36 +36,14 @@ _DEEP = 7.0  # the lowest compute roof over the lowest place that is surely show
 _SAME = 0.01  # roofs closer than this are one line on paper
 
 
-def draw(content: Mapping[str, Any], path: str | os.PathLike[str], theme: str = "light", *, overwrite: bool = False) -> str:
-    """Draw the content of a ceilings file into a png, svg or pdf, as its suffix says; return a sentence on what came of it.
-
-    Where there is nothing to draw, or nothing to draw it with, the sentence says that.  Raises RooflineError where the file
-    can't be written, ValueError for another suffix or theme.
-    """
-    try:
-        data = render(content, os.fspath(path).rpartition(".")[2].lower(), theme)
-    except RooflineError as error:
-        return str(error)
-    write_atomically(path, [data], overwrite=overwrite)
-    return f"Wrote {path}"
-
-
 def render(content: Mapping[str, Any], suffix: str, theme: str = "light") -> bytes:
-    """The picture as a png, svg or pdf.
+    """The picture of what a ceilings file holds as a png, svg or pdf.
 
-    Raises RooflineError where no bandwidth or compute ceiling was accepted or the packages that draw are missing, ValueError
-    for another ``suffix`` or theme.
+    Raises RooflineError where no bandwidth or compute ceiling was accepted, or the packages that draw are missing.
     """
-    for name, known in ((suffix, FORMATS), (theme, tuple(THEMES))):
-        if name not in known:
-            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
     try:
         from ncu_roofline.rendering.picture import saved
 
-        roofs = machine_roofs(content)
-        if all(roof.flaw for roof in (*roofs.bandwidth, *roofs.compute)):
-            reason = "no ceiling of a memory level or of arithmetic was accepted"
-            raise RooflineError(_WHAT, device_name(content), reason, "See the reasons in the ceilings file.")
         return saved(lambda: figure(content, theme), suffix)
     except ImportError as error:
         reason = f"the packages that draw can't be imported ({error})"
@@ -139,13 +115,16 @@ def _name(text: str) -> str:
 
 
 def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
-    """The picture as a matplotlib figure of its own, outside pyplot."""
+    """The picture as a matplotlib figure of its own, outside pyplot.  Raises RooflineError where no roof stands."""
     from ncu_roofline.analyses.hierarchical.picture import axes_of
     from ncu_roofline.rendering.chart import Chart, Key, Panel
     from ncu_roofline.rendering.paper import Pen
     from ncu_roofline.rendering.picture import chart_figure, table_widths
 
     roofs = machine_roofs(content)
+    if all(roof.flaw for roof in (*roofs.bandwidth, *roofs.compute)):
+        reason = "no ceiling of a memory level or of arithmetic was accepted"
+        raise RooflineError(_WHAT, device_name(content), reason, "See the reasons in the ceilings file.")
     drawn, bandwidths, peaks = (*roofs.bandwidth, *roofs.compute), *([one.value for one in each] for each in roofs[:2])
     status, is_cpu = shorten(clean(str(content.get("status") or ""))), content["device"].get("kind") == "cpu"
     clock, operation = "core" if is_cpu else "SM", "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op"
@@ -172,7 +151,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         ("not accepted", "flawed", any(roof.flaw for roof in drawn)),
         (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
     )
-    notes = [f"{_facts(content, f'{clock} clock')}."]
+    notes = [f"{about(content)}."]
     if roofs.others:
         notes.append(f"Not drawn: {', '.join(roofs.others)}.")
     if warnings := content.get("warnings"):
@@ -258,25 +237,3 @@ def _table(roofs: MachineRoofs, operation: str) -> Any:
     ]
     known = [column for column in columns if {*column[1], *column[3]} - {"-"}]
     return Table(known, [roof.value for roof in roofs.compute], [looks(roof)[1] for roof in (*roofs.compute, *roofs.bandwidth)])
-
-
-def _facts(content: Mapping[str, Any], clock: str) -> str:
-    """On what and how it was measured, with the range of clocks."""
-    device, gpus, limit = content["device"], content["device"].get("gpus"), number(content["device"].get("power_limit_w"))
-    kinds = ("sm_mhz_min", "sm_mhz_mean")
-    clocks = [mhz for entry in content["ceilings"] for kind in kinds if (mhz := number(inside(entry, "clock", kind))) > 0]
-    ends = dict.fromkeys(f"{mhz:.0f}" for mhz in (min(clocks), max(clocks))) if clocks else {}
-    tool, data = inside(content, "tool", "version"), inside(content, "settings", "data")
-    facts = (
-        device_name(content),
-        f"compute capability {device['cc']}" if device.get("cc") else "",
-        f"medians of {len(gpus)} GPUs" if isinstance(gpus, list) else "",
-        f"{device['sm_count']} SMs" if device.get("sm_count") else "",
-        f"{clock} {' to '.join(ends)} MHz" if ends else "",
-        f"power limit {limit:.0f} W" if limit > 0 else "",
-        f"driver {device['driver']}" if device.get("driver") else "",
-        str(inside(content, "host", "time_utc") or "")[:10],
-        f"{data} data" if data else "",
-        f"ncu-roofline {tool}" if tool else "",
-    )
-    return ", ".join(shorten(clean(fact), 80) for fact in facts if fact)

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
+from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability
-from ncu_roofline.formats.ceilings import GPU
+from ncu_roofline.formats.ceilings import CPU, GPU
 
 TOLD = 200
 """How many characters of a text of the program are told."""
@@ -92,7 +94,7 @@ class Runner:
     kind: str = GPU
 
     def variants(self) -> tuple[Variant, ...]:
-        """All variants it was built with.  Raises RunnerFailed."""
+        """All variants it was built with, at least one.  Raises RooflineError."""
         known = (10 * major + minor for major, minor in (a.compute_capability for a in load_spec().architectures))
         found = []
         try:
@@ -104,13 +106,42 @@ class Runner:
                     capability(text)
                 names = str(row["ceiling"]), str(row["variant"])
                 found.append(Variant(*names, row["unit"], capabilities, str(row.get("reason") or "")))
+        except RunnerFailed as error:
+            raise self._broken(str(error)) from error
         except (KeyError, TypeError, ValueError) as error:
-            raise RunnerFailed(f"its list of ceilings can't be read ({shorten(str(error), TOLD)})") from error
+            raise self._broken(f"its list of ceilings can't be read ({shorten(str(error), TOLD)})") from error
+        if not found:
+            raise self._broken("its list of ceilings is empty")
         return tuple(found)
 
-    def devices(self) -> list[dict[str, Any]]:
-        """What it says about each device, without a context on any; one it can't use has "unusable".  Raises RunnerFailed."""
-        return self._ask("devices")
+    def devices(self) -> tuple[Device, ...]:
+        """The GPUs that it sees, without a context on any, at least one; or the CPU.
+
+        Raises RooflineError with what to do where there is none.
+        """
+        on_cpu = self.kind == CPU
+        try:
+            rows = self._ask("devices")
+            if found := tuple(parse_device(row) for row in rows if "unusable" not in row):
+                return found
+            reason = shorten(str(rows[0]["unusable"]), TOLD) if rows else "there is none"
+        except RunnerFailed as error:
+            reason = str(error)
+        except (ValueError, TypeError) as error:
+            what = "the CPU" if on_cpu else "a GPU"
+            raise self._broken(f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
+        if on_cpu:
+            raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{self.path} devices` says.")
+        advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
+        if "insufficient" in reason.lower():
+            advice = "Install an NVIDIA driver as new as the CUDA toolkit"
+        raise RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
+
+    def _broken(self, reason: str) -> RooflineError:
+        next_step = "Build it again with `ncu-roofline bench build --force`."
+        if self.kind == CPU:
+            next_step = "Remove it, so that the next run builds it again, or name another with --runner."
+        return RooflineError("Cannot use", self.path, reason, next_step)
 
     def _ask(self, *words: str) -> list[dict[str, Any]]:
         process, deadline = _Process(self.path, words), time.monotonic() + _QUICK_CALL

@@ -12,14 +12,14 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import takewhile
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.base.errors import RooflineError, Terminated, unexpected
 from ncu_roofline.base.texts import did_you_mean
-from ncu_roofline.cli.outputs import PLACES, say, standard_output, tell
+from ncu_roofline.cli.outputs import PLACES, kept, say, standard_output, tell
 from ncu_roofline.version import __version__
 
 # A command NAME is declared by add_NAME(parser) in a file of its name here, or that of HOMES, and is done by run_NAME(args).
@@ -61,16 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals() as interrupts:
+        with ended_by_signals() as interrupts, kept:
             try:
                 args = parse(words)
-                kept: AbstractContextManager[None] = nullcontext()
-                if any(word == "-" or word.endswith("=-") for word in words):
-                    from ncu_roofline.cli.reading import standard_input_kept
-
-                    kept = standard_input_kept(args)
-                with kept:
-                    return int(args.run(args))
+                return int(args.run(args))
             except BrokenPipeError:  # `ncu-roofline show ... | head`
                 return 0
             except Exception as error:
@@ -125,6 +119,13 @@ def ended_by_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+class Shown(NamedTuple):
+    """What `--help` shows of a command (`data/help.toml`): two examples; where it has many options, which of them."""
+
+    examples: tuple[str, ...]
+    options: str = ""
+
+
 class _HelpAll(argparse.Action):
     """Like the help of argparse, with all options."""
 
@@ -150,12 +151,12 @@ class _Parser(argparse.ArgumentParser):
         command = self.prog.partition(" ")[2]
         if not command:
             return super().format_help()
-        from ncu_roofline.cli.help import HELP
+        from ncu_roofline.chips.fields import DATA, read
 
-        named, *examples = HELP[command]
+        shown = read(DATA / "help.toml", dict[str, Shown])[command]
         options = [action for action in self._actions if action.option_strings and action.help != argparse.SUPPRESS]
-        hidden = [one for one in options if one.dest not in ("help", "help_all")] if len(options) > MOST_OPTIONS + 1 else []
-        hidden = [one for one in hidden if one.option_strings[-1].lstrip("-") not in named.split() and not one.required]
+        kept = ("help", *shown.options.split()) if len(options) > MOST_OPTIONS + 1 else ()
+        hidden = [one for one in options if kept and one.option_strings[-1].lstrip("-") not in kept and not one.required]
         texts = [one.help for one in hidden]
         for one in hidden:
             one.help = argparse.SUPPRESS
@@ -165,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
             for one, text in zip(hidden, texts, strict=True):
                 one.help = text
         found += f"\n{len(hidden)} more options: --help-all\n" if hidden else ""
-        return "\n".join([found, "examples:", *(f"  ncu-roofline {one}" for one in examples), ""])
+        return "\n".join([found, "examples:", *(f"  ncu-roofline {one}" for one in shown.examples), ""])
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help and version, which argparse keeps silent about where they can't be printed.  Raises RooflineError."""

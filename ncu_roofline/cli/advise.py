@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.files import ReportNames, matching, pack_folder
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_ceilings, add_launches, add_reports, positive
-from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
+from ncu_roofline.cli.outputs import progress, terminal_width, write_text
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs import check_report
 from ncu_roofline.formats.report import read_report
@@ -80,15 +80,13 @@ def run_advise(args: Namespace) -> int:
         pass
     paths = reading.expand(args.reports)
     names = ReportNames(full=True) if args.full_paths else ReportNames.apart(paths)
-    called = {path: names(path) for path in paths}  # as they are called here, wherever the work is done
     # A bar over the launches; with several reports there is one over these.
-    work = partial(_advise, called=called, args=args, rules=rules, watched=len(paths) == 1 and not args.dask)
-    found, failed = reading.for_each_report(args, work, as_typed=True)
+    work = partial(_advise, names=names, args=args, rules=rules, watched=len(paths) == 1 and not args.dask)
+    found, failed = reading.for_each_report(args, work)
     if not any(one.kernels for one in found):
         raise reading.no_launch(args)
     devices = [gpu for one in found for gpu in reading.gpus(one.measurements)]
     check_ceilings(named.files, devices)
-    warn(f"Left out {problem.path}: {problem.reason}." for one in found for problem in one.problems)
     launches = Measurements.joined([one.measurements for one in found])
     share = {"share": 0.0} if args.all_findings else {}
     advice = findings((kernel for one in found for kernel in one.kernels), launches, named.of(devices), **share)
@@ -118,18 +116,21 @@ def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleS
     return load_rules(folders)
 
 
-def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: Rules, watched: bool) -> ReportAdvice:
+def _advise(
+    path: str, typed: str, names: ReportNames, args: Namespace, rules: Rules, watched: bool
+) -> tuple[ReportAdvice, list[str]]:
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.plausible import left_out, told
     from ncu_roofline.plugin.nvrules.findings import ReportAdvice
     from ncu_roofline.plugin.nvrules.runner import advise
 
     check_report(path, "rules read more of a report than its metrics")
-    select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
+    name, select = names(typed), Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
     with read_report(path) as report, _loaded(rules) as loaded:
         reading.check_kernels(report)
-        measurements = select.launches(measurements_of(report, label=called[name]))
+        measurements = select.launches(measurements_of(report, label=name))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
         said = advise(report, loaded, measurements, collected_only=bool(args.rules) and not args.all_rules, watch=watch)
         notes = (*report.warnings, *told(measurements), *left_out(measurements))
-        return ReportAdvice(called[name], report.ncu_version, measurements, said, loaded.problems, notes)
+        left = [f"Left out {problem.path}: {problem.reason}." for problem in loaded.problems]
+        return ReportAdvice(name, report.ncu_version, measurements, said, notes), left

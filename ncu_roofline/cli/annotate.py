@@ -11,7 +11,7 @@ from ncu_roofline.base.texts import printable
 from ncu_roofline.chips.ncu import compact
 from ncu_roofline.cli.options import add_ceilings
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
-from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
+from ncu_roofline.cli.reading import ceiling_files, given_report, gpus, wanted
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs import check_report
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_annotate(parser: ArgumentParser) -> None:
     """What to copy, to where, and what goes in."""
     about = "report file (.ncu-rep, .ncu-repz), - is standard input; it is not changed"
-    parser.add_argument("report", metavar=REPORT, help=about)
+    parser.add_argument("report", metavar=REPORT, type=given_report, help=about)
     about = "the copy to write, a .ncu-rep; .ncu-repz is compressed"
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
     add_ceilings(parser)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -15,24 +15,13 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import inside
 from ncu_roofline.base.records import number as finite
+from ncu_roofline.base.texts import printable
 from ncu_roofline.base.units import percent
 from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.cli import outputs
 from ncu_roofline.cli.options import number, ratio, value, whole_from, words
-from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
-    Bar,
-    check_output,
-    check_unread,
-    chosen_format,
-    deliver,
-    has_cursor,
-    say,
-    warn,
-    write_output,
-    write_text,
-)
 from ncu_roofline.formats.ceilings import CPU, GPU, MEASURE_AGAIN, proven, read_document
 from ncu_roofline.plugin.machine.install import keep
 from ncu_roofline.plugin.machine.machine import this_machine
@@ -47,6 +36,50 @@ Each file is compared with the first, A; files of `bench run` and `bench merge` 
 spread of both (95 % interval or variation between sessions; between the GPUs of a merged file) are none; of a file
 with one session it is unknown.
 Exit code: 1 if --threshold is given and an accepted ceiling is slower by more, and by more than the spread."""
+
+
+class Bar(campaign.Progress):
+    """The ceiling being measured in a bar on standard error, above it those found; not ``shown``, only lines that stay."""
+
+    def __init__(self, title: str, shown: bool) -> None:
+        self._title, self._shown, self._headed = printable(title), shown, False
+        self._bar: Any = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def start(self, steps: int) -> None:
+        """Show an empty bar of so many steps."""
+        from tqdm import tqdm
+
+        looks: dict[str, Any] = {"leave": False, "unit": "run", "dynamic_ncols": True, "disable": not self._shown}
+        self._bar = tqdm(total=steps, desc=self._title, **looks)
+
+    def begin(self, ceiling: str) -> None:
+        """What is being measured now."""
+        self._bar.set_postfix_str(f"{ceiling} ...")
+
+    def step(self) -> None:
+        """One step on."""
+        self._bar.update()
+
+    def line(self, text: str) -> None:
+        """A line that stays, above the bar where there is one."""
+        if self._shown:
+            self._bar.write(printable(text), file=sys.stderr)
+        else:
+            outputs.say(text)
+
+    def found(self, entry: Mapping[str, Any]) -> None:
+        """A line of a table that grows."""
+        if not self._headed:
+            self.line(files.live_line(None))
+        self._headed = True
+        self.line(files.live_line(entry))
 
 
 def add_bench(parser: ArgumentParser) -> None:
@@ -116,7 +149,7 @@ def add_bench(parser: ArgumentParser) -> None:
     draw = action("draw", "draw the roofline of the machine that a ceilings file was measured on", _draw)
     draw.add_argument("file", metavar="CEILINGS", help="ceilings file (JSON)")
     about = "picture to write; its suffix says the format: png, svg or pdf; - is standard output"
-    draw.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    draw.add_argument("-o", "--output", metavar="FILE", action="append", required=True, help=about)
     draw.add_argument("--format", metavar="FORMAT", default="", help="format, where the suffix does not say it")
     draw.add_argument("--theme", choices=("light", "dark"), default="light", help="colours (default: %(default)s)")
     draw.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -129,16 +162,16 @@ def run_bench(args: Namespace) -> int:
 
 
 def _run(args: Namespace) -> int:
-    if args.output == STANDARD_OUTPUT:
+    if args.output == outputs.STANDARD_OUTPUT:
         reason = "a run may write a picture beside it and keep it for --ceilings auto"
         raise UsageError("Cannot use --output", args.output, reason, "Name a file; --json prints what is written, too.")
     programs = [path for path in (args.runner, args.nvcc) if path]
-    check_unread(args.output, programs)
+    outputs.check_unread(args.output, programs)
     on_cpu = args.device == CPU
     built = _program(args, on_cpu=on_cpu)
     program, rank = runner.Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else device.local_rank()
-    gpus = device.choose(campaign.find_devices(program), "auto" if on_cpu else args.device, rank)
-    catalogue.select(catalogue.kinds_of(campaign.list_variants(program)), args.only, args.skip)
+    gpus = device.choose(program.devices(), "auto" if on_cpu else args.device, rank)
+    catalogue.select(catalogue.kinds_of(program.variants()), args.only, args.skip)
     # One file per GPU: the one named, or one in the folder named, or in the current one; ranks draw nothing.
     given, alone = Path(args.output), rank is None
     targets = [given / campaign.file_name(gpu) for gpu in gpus] if given.is_dir() else [given]
@@ -152,7 +185,7 @@ def _run(args: Namespace) -> int:
             reason = "the picture of the roofline would replace the measurements"
             raise UsageError("Cannot use --output", str(target), reason, "Give a name that ends in .json, or --no-picture.")
         for path in (target, *svg):
-            check_output(str(path), args.force, programs)
+            outputs.check_output(str(path), args.force, programs)
     options = {name: found for name in ("trials", "sessions", "budget") if (found := getattr(args, name)) is not None}
     settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **options)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
@@ -161,14 +194,14 @@ def _run(args: Namespace) -> int:
     code = 0
     for gpu, target in zip(gpus, targets, strict=True):
         if alone:
-            with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
+            with Bar(gpu.name, shown=outputs.has_cursor(sys.stderr)) as bar:
                 content = measure(built, gpu, target, progress=bar)
         else:
-            content = measure(built, gpu, target, progress=campaign.Silent())
+            content = measure(built, gpu, target, progress=campaign.Progress())
         if args.json:
-            write_text(document.as_text(content).rstrip())
+            outputs.write_text(document.as_text(content).rstrip())
         elif alone:
-            write_text(files.measured(content))
+            outputs.write_text(files.measured(content))
         told, capability = [f"{target}: {document.summary_line(content)}"], content["device"].get("cc")
         if capability and capability not in proven() and alone:
             told.append(f"{catalogue.UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
@@ -179,23 +212,26 @@ def _run(args: Namespace) -> int:
         told += [f"{target}: {others}{MEASURE_AGAIN}"] if shaken else []
         if not any(entry["accepted"] for entry in content["ceilings"]):
             code = 1
-            warn([*told, f"{target}: no ceiling was accepted, nothing in it stands, and it says why"])
+            outputs.warn([*told, f"{target}: no ceiling was accepted, nothing in it stands, and it says why"])
             continue
-        warn(told)
+        outputs.warn(told)
         if target in drawn:
-            say(picture.draw(content, drawn[target], overwrite=True))
+            try:
+                outputs.deliver(str(drawn[target]), picture.render(content, "svg"), force=True)
+            except RooflineError as error:
+                outputs.say(str(error))
         if kept:
             try:
                 keep(this_machine(), target)
-                warn(["kept for --ceilings auto"])
+                outputs.warn(["kept for --ceilings auto"])
             except RooflineError as error:
-                warn([f"not kept for --ceilings auto: {error}"])
+                outputs.warn([f"not kept for --ceilings auto: {error}"])
     return code
 
 
 def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> build.Built:
     if not args.runner:
-        how = build.How(say=say)
+        how = build.How(say=outputs.say)
         return build.build_host(how) if on_cpu else build.build(arch, args.nvcc, how)
     if not os.access(args.runner, os.X_OK) or os.path.isdir(args.runner):
         reason = "it is no program" if os.path.exists(args.runner) else "there is no such file"
@@ -205,9 +241,9 @@ def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> bui
 
 def _build(args: Namespace) -> int:
     make = build.build_apps if args.apps else lambda *words: (build.build(*words),)
-    for built in make(args.arch, args.nvcc, build.How(force=args.force, say=say)):
-        say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
-        write_text(str(built.path))
+    for built in make(args.arch, args.nvcc, build.How(force=args.force, say=outputs.say)):
+        outputs.say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
+        outputs.write_text(str(built.path))
     return 0
 
 
@@ -216,11 +252,11 @@ def _list(args: Namespace) -> int:
     program = runner.Runner(_program(args, args.arch or "native", on_cpu).path, CPU if on_cpu else GPU)
     capabilities = build.parse_architectures(args.arch) if args.arch else ()
     if args.device and not on_cpu:
-        chosen = device.choose(campaign.find_devices(program), args.device, None)
+        chosen = device.choose(program.devices(), args.device, None)
         capabilities = tuple(dict.fromkeys(gpu.capability_text for gpu in chosen))
-    rows = catalogue.rows(campaign.list_variants(program), capabilities)
+    rows = catalogue.rows(program.variants(), capabilities)
     texts = [{key: ", ".join(cell) if isinstance(cell, list) else cell or "-" for key, cell in row.items()} for row in rows]
-    write_text(json.dumps(rows, indent=1) if args.json else "\n".join(listing(texts)))
+    outputs.write_text(json.dumps(rows, indent=1) if args.json else "\n".join(listing(texts)))
     return 0
 
 
@@ -234,18 +270,18 @@ def _theory(args: Namespace) -> int:
     for row, (_, found) in zip(rows, peaks, strict=True):
         row["peaks"] = {name: peak.value for name, peak in found.items()}
         row["uncertain"] = {name: True for name, peak in found.items() if peak.uncertain}
-    write_text(json.dumps(rows, indent=1) if args.json else files.theory_table(peaks))
+    outputs.write_text(json.dumps(rows, indent=1) if args.json else files.theory_table(peaks))
     return 0
 
 
 def _merge(args: Namespace) -> int:
     if args.output:
-        check_output(args.output, args.force, args.files)
+        outputs.check_output(args.output, args.force, args.files)
     content = files.merge([files.open_file(path) for path in args.files])
     if args.output:
-        write_output(args.output, document.as_text(content).encode(), args.force)
-    if args.output != STANDARD_OUTPUT:
-        write_text(document.as_text(content).rstrip() if args.json else files.measured(content))
+        outputs.write_output(args.output, document.as_text(content).encode(), args.force)
+    if args.output != outputs.STANDARD_OUTPUT:
+        outputs.write_text(document.as_text(content).rstrip() if args.json else files.measured(content))
     return 0
 
 
@@ -256,12 +292,13 @@ def _compare(args: Namespace) -> int:
     found, limit = [files.compare(first, other) for other in others], args.threshold
     slower = [[] if limit is None else [row["ceiling"] for row in files.over(one, limit)] for one in found]
     rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
-    write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(files.compared(one, limit) for one in found))
+    outputs.write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(files.compared(one, limit) for one in found))
     return 1 if any(slower) else 0
 
 
 def _draw(args: Namespace) -> int:
-    output_format = chosen_format(args.output, args.format, picture.FORMATS, "not a known format ({})")
-    check_output(args.output, args.force, [args.file])
-    deliver(args.output, picture.render(read_document(args.file), output_format, args.theme), args.force)
+    targets = outputs.targets(args, picture.FORMATS, lambda: [args.file])
+    content = read_document(args.file)
+    for path, output_format in targets.items():
+        outputs.deliver(path, picture.render(content, output_format, args.theme), args.force)
     return 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.compare import Sides, sides_of
 from ncu_roofline.cli.options import add_launches, add_output, add_reports, add_roofs
-from ncu_roofline.cli.outputs import check_output, deliver, looks, targets, terminal_width
+from ncu_roofline.cli.outputs import check_output, deliver, targets, write_results
 from ncu_roofline.cli.runs import add_traces
 
 if TYPE_CHECKING:
@@ -63,12 +63,9 @@ def _init(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> int:
-    known = ANALYSES["budget"].formats
-    outputs = targets(args, known, "not a format of a checked budget ({})", lambda: [*reading.named_files(args), args.budget])
+    outputs = targets(args, ANALYSES["budget"].formats, lambda: [*reading.named_files(args), args.budget])
     checked, failed = checked_of(args)
-    for path, output_format in outputs.items():
-        data = render(checked, output_format, table=args.table, width=args.width or terminal_width(), **looks(args))
-        deliver(path, data, args.force, output_format)
+    write_results(checked, outputs, args)
     return int(failed)
 
 

@@ -16,8 +16,8 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.base.texts import plural, printable
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import Release, release_text
-from ncu_roofline.cli.options import AUTO, names
-from ncu_roofline.cli.outputs import check_unread, say, warn, write_text
+from ncu_roofline.cli.options import names
+from ncu_roofline.cli.outputs import AUTO, check_unread, say, warn, write_text
 from ncu_roofline.formats.ceilings import CPU, read_ceilings
 from ncu_roofline.formats.sectionfile.section import RELEASES, release_of
 from ncu_roofline.plugin.check.chips import HOW_TO_GET, Passes, Target, libraries, targets_of

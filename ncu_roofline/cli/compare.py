@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
-from ncu_roofline.cli.outputs import deliver, looks, say, targets, terminal_width, warn, without_warnings
+from ncu_roofline.cli.outputs import targets, tell, warn, write_results
 from ncu_roofline.cli.runs import add_traces, run_state, traces_among
 
 if TYPE_CHECKING:
@@ -65,14 +65,11 @@ def run_compare(args: Namespace) -> int:
     from ncu_roofline.analyses.compare.text import threshold_lines
     from ncu_roofline.analyses.compare.thresholds import evaluate, parse
 
-    known = list(ANALYSES["comparison"].formats)
     conditions = [parse(text) for text in args.fail_if]
-    outputs = targets(args, known, "not a format of comparisons ({})", lambda: reading.named_files(args))
+    outputs = targets(args, ANALYSES["comparison"].formats, lambda: reading.named_files(args))
     result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
-    for path, output_format in outputs.items():
-        data = render(result, output_format, table=args.table, width=args.width or terminal_width(), **looks(args))
-        deliver(path, data, args.force, output_format)
+    write_results(result, outputs, args)
     summary = result.summary_columns
     for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
         if not matched:  # told, and an error, for no threshold can trip then
@@ -82,7 +79,7 @@ def run_compare(args: Namespace) -> int:
             next_step = (
                 f"Compare {'traces' if result.of_run else 'reports'} of one application, or choose other {kernel}s.{machines}"
             )
-            say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, next_step)}")
+            tell(RooflineError("Cannot compare", report, reason, next_step))
     if "text" not in outputs.values():  # which has them in words
         warn(threshold_lines(result))
     bad = ("tripped", "not evaluated") if args.strict else ("tripped",)
@@ -150,27 +147,24 @@ def sides_of(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> Sides:
 def _of_reports(
     args: Namespace, states: Sequence[tuple[str, list[str]]], select: Selection
 ) -> tuple[list[Roofline], list[str], list[Ceilings], bool]:
-    import numpy as np
-
     from ncu_roofline.model import Measurements, roofline
 
     named = reading.wanted(args.ceilings)
     reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
-    found, failed = reading.for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
-    read = without_warnings(found)
+    read, failed = reading.for_each_report(reports, partial(_read, gpu=args.gpu))
     m = Measurements.joined([one for _, one in read])
     if not len(select.launches(m)):
         raise reading.no_launch(args)
     ceilings = named.of(reading.gpus(m))
-    called = {os.path.realpath(path): set(one.report) for path, one in read}
+    by_file = {os.path.realpath(path): one for path, one in read}
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     launches = replace(select, top=0, precisions=(), levels=())
     labels: list[str] = []
     sides: list[Roofline] = []
     for label, paths in states:
-        names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
-        if names:  # a Roofline with roofs of its own: clocks differ
-            mine = m.take(np.flatnonzero([name in names for name in m.report]))
+        own = [by_file[file] for file in map(os.path.realpath, paths) if file in by_file]
+        if own:  # a Roofline with roofs of its own: clocks differ
+            mine = Measurements.joined(own)
             fitting = [one for one in ceilings if any(one.applies_to(*gpu) for gpu in reading.gpus(mine))]
             sides.append(roofline(mine, fitting, clock=args.clock, select=launches))
             labels.append(paths[0] if len(paths) == 1 else label)

@@ -9,15 +9,11 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
 
 from ncu_roofline.base.errors import RooflineError, unexpected
 from ncu_roofline.version import __version__
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
 
 T = TypeVar("T")
 
@@ -55,49 +51,61 @@ def guarded(work: Work[T], path: str, name: str) -> T | RooflineError:
 
 
 def in_processes(work: Work[T], paths: Sequence[str], workers: int) -> Outcomes[T]:
-    """The same in so many processes.  One that dies costs the report that it read, and no other."""
+    """The same in so many processes, each fed by a thread.  One that dies costs the report that it read, and no other.
+
+    They end with this process, whatever ends it, and at once where not all outcomes are asked for.
+    """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    done, died = 0, False
-    while done < len(paths):
-        # After a death this report or one beside it killed its reader: it gets a process of its own.
-        some, alone, died = paths[done : done + 1] if died else paths[done:], died, False
-        try:
-            with _processes(1 if alone else workers) as pool:
-                for path, future in zip(some, _submitted(pool, work, some), strict=True):
-                    try:
-                        outcome = future.result()
-                    except BrokenProcessPool:
-                        raise
-                    except Exception as error:  # what came of the report can't travel between processes
-                        outcome = unexpected("Cannot read", path, error)
-                    done += 1
-                    yield outcome
-        except BrokenProcessPool:
-            died = not alone
-            if alone:
-                done += 1
-                next_step = "Free some memory; --keep-going goes on without this report."
-                reason = "the process that read it died, perhaps for lack of memory"
-                yield RooflineError("Cannot read", some[0], reason, next_step)
-
-
-@contextmanager
-def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, whatever ends it, and at once where the block is left by an exception."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
     # Spawned, not forked: the same on every platform, and safe whatever threads the caller has.
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
-    try:
-        yield pool
-    except BaseException:
+    spawned: Any = {"mp_context": multiprocessing.get_context("spawn"), "initializer": _end_with_parent}
+    processes: dict[int, ProcessPoolExecutor] = {}  # of each thread, one
+    stopped = threading.Event()
+
+    def end(pool: ProcessPoolExecutor) -> None:
         for process in list((pool._processes or {}).values()):
             process.terminate()
+
+    def read(path: str) -> T | RooflineError:
+        thread = threading.get_ident()
+        if thread not in processes:
+            processes[thread] = ProcessPoolExecutor(1, **spawned)
+        try:
+            future = processes[thread].submit(guarded, work, path, path)
+            if stopped.is_set():  # while the process started
+                end(processes[thread])
+            return future.result()
+        except BrokenProcessPool:
+            del processes[thread]
+            next_step = "Free some memory; --keep-going goes on without this report."
+            return RooflineError("Cannot read", path, "the process that read it died, perhaps for lack of memory", next_step)
+        except Exception as error:  # what came of the report can't travel between processes
+            return unexpected("Cannot read", path, error)
+
+    threads = ThreadPoolExecutor(workers, initializer=_deaf)
+    try:
+        yield from threads.map(read, paths)
+    except BaseException:
+        stopped.set()
+        threads.shutdown(wait=False, cancel_futures=True)
+        for pool in list(processes.values()):
+            end(pool)
         raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        threads.shutdown()
+        for pool in processes.values():
+            pool.shutdown()
+
+
+def _deaf() -> None:
+    """In a thread: Ctrl-C is not for it, nor for the processes that it starts, from their birth on."""
+    from multiprocessing import resource_tracker
+
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()  # as it starts it lets signals through
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 
 def _end_with_parent() -> None:
@@ -112,32 +120,6 @@ def _end_with_parent() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end, daemon=True).start()
-
-
-def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError]]:
-    """The work under way.  Raises BrokenProcessPool where a process died already.
-
-    Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
-    """
-    from multiprocessing import resource_tracker
-
-    held: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    # What children inherit is the mask, not handlers; here another thread may take the signal for the one that is masked.
-    masks = main and hasattr(signal, "pthread_sigmask")
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
-    if masks:
-        resource_tracker.ensure_running()  # as it starts it lets signals through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
-    try:
-        return [pool.submit(guarded, work, path, path) for path in paths]
-    finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if main:
-            signal.signal(signal.SIGINT, handler)
-        if held:
-            signal.raise_signal(signal.SIGINT)
 
 
 def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T]:

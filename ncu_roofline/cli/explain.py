@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import one_line, plural
 from ncu_roofline.chips.ncu import compact
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
-from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
+from ncu_roofline.cli.outputs import terminal_width, write_text
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.rendering.table import command_lines, wrapped
@@ -36,9 +37,9 @@ def add_explain(parser: ArgumentParser) -> None:
 def run_explain(args: Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
     select = reading.checked_selection(args, view=args.view)
-    work = partial(_explain, select=select, gpu=args.gpu, view=args.view)
-    found, failed = reading.for_each_report(args, work, passes=not ANALYSES[args.view].viewer.samples)
-    explanations = without_warnings(found)
+    names = ReportNames.apart(reading.expand(args.reports))
+    work = partial(_explain, names=names, select=select, gpu=args.gpu, view=args.view)
+    explanations, failed = reading.for_each_report(args, work, passes=not ANALYSES[args.view].viewer.samples)
     if not any(explanation.launches for explanation in explanations):
         raise reading.no_launch(args)
     if args.json:
@@ -50,16 +51,16 @@ def run_explain(args: Namespace) -> int:
 
 
 def _explain(
-    path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
+    path: str, typed: str, names: ReportNames, select: Selection, gpu: tuple[int, int] | None, view: str
 ) -> tuple[Explanation, tuple[str, ...]]:
-    from ncu_roofline.model import measurements_of
+    from ncu_roofline.model import Selection, measurements_of
 
     made = ANALYSES[view].viewer
     with reading.opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
             raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
-        every = measurements_of(report, instructions=made.instructions, samples=made.samples, label=name)
+        every = measurements_of(report, instructions=made.instructions, samples=made.samples, label=names(typed))
         measurements = select.launches(every)
         explained = made.explain(report, measurements, select)
         notes = [*explained.notes]
@@ -72,7 +73,6 @@ def _explain(
             notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)
         if made.samples:  # which launches have samples over their time
             from ncu_roofline.analyses.hierarchical.view import Asked
-            from ncu_roofline.model import Selection
 
             frames = made.frames(measurements, (), Asked(Selection(), made.by, "profiled", "", (), None))
             absent = made.undrawn(frames)

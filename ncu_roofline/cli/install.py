@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import plural, printable
-from ncu_roofline.cli.options import AUTO, add_ceilings
-from ncu_roofline.cli.outputs import Bar, has_cursor, say, warn, write_text
+from ncu_roofline.cli.options import add_ceilings
+from ncu_roofline.cli.outputs import AUTO, has_cursor, say, warn, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import install as pack
 from ncu_roofline.plugin.machine import machine as here
@@ -67,10 +67,7 @@ def run_install(args: Namespace) -> int:
             {
                 "folder": str(change.folder),
                 "ncu": version,
-                "written": change.written,
-                "unchanged": change.unchanged,
-                "removed": change.removed,
-                "kept": change.kept,
+                **{name: getattr(change, name) for name in ("written", "unchanged", "removed", "kept")},
                 "proven_with": [str(ncu.path) for ncu in proofs],
             }
             for version, proofs, _, change in done
@@ -134,6 +131,7 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
         return None, f"Would measure the ceilings of {gpu.name}"
     try:
         from ncu_roofline.bench import measure
+        from ncu_roofline.cli.bench import Bar
 
         say(f"Measuring the ceilings of {gpu.name}: up to 4 minutes, once (--no-bench leaves it out)")
         with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:

@@ -15,8 +15,6 @@ from ncu_roofline.cli.outputs import REPORT
 T = TypeVar("T")
 Group = argparse._ArgumentGroup
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
-AUTO = "auto"
-"""The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
 KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
 
@@ -80,6 +78,13 @@ def place(text: str) -> str:
     return text
 
 
+def report(text: str) -> str:
+    """A report, whose place a file takes where it is standard input."""
+    from ncu_roofline.cli.reading import given_report
+
+    return given_report(text)
+
+
 def regex(text: str) -> str:
     """A regular expression, as text."""
     try:
@@ -123,7 +128,7 @@ def ranges(text: str) -> tuple[tuple[int, int], ...]:
 def add_reports(parser: argparse.ArgumentParser) -> None:
     """The reports, what to do with those that can't be read, and where to read them."""
     about = "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input"
-    parser.add_argument("reports", metavar=REPORT, nargs="+", help=about)
+    parser.add_argument("reports", metavar=REPORT, nargs="+", type=report, help=about)
     parser.add_argument("--keep-going", action="store_true", help=KEEP_GOING)
     about = "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)"
     parser.add_argument("--dask", metavar="ADDRESS", type=scheduler, help=about)

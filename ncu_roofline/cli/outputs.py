@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
@@ -14,12 +14,16 @@ from ncu_roofline.base.texts import advice, block, one_line, printable
 T = TypeVar("T")
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
+AUTO = "auto"
+"""The value of --ceilings that leaves the choice to the program."""
 REPORT = "REPORT"
 """What the help calls a report of the command line."""
 PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
 PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
 """What it calls the value of an option that names a file or folder."""
+kept = ExitStack()
+"""What is tidied up when a command has ended."""
 _CALLED: dict[str, str] = {}
 
 
@@ -41,18 +45,28 @@ def check_unread(path: str, inputs: Iterable[str]) -> None:
                 raise RooflineError("Cannot write", path, reason, "Give the result another name.")
 
 
-def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
+def targets(args: Any, known: Collection[str], inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
     """Where the results of a command go, each with its format, before the work: files, or "" for the terminal.
 
-    Raises what `chosen_format` and `check_output` do, and UsageError for a file that is named twice.
+    The format is what --json, --format or the suffix says, text where nothing does.  Raises UsageError for one that is not
+    ``known``, for --json beside --output and for a file that is named twice, and what `check_output` does.
     """
+    from ncu_roofline.analyses import format_for
+
     found: dict[str, str] = {}
+    as_json = getattr(args, "json", False)
     for path in args.output or [""]:
         if path in found:
             raise UsageError("Cannot write", path, "it is named twice", "Give each result a name of its own.")
         if args.format and len(args.output) > 1:
             raise UsageError("Cannot use --format", args.format, "there are several results", "Let their suffixes say it.")
-        found[path] = chosen_format(path, args.format, known, but, as_json=getattr(args, "json", False))
+        if as_json and path:
+            raise UsageError("Cannot use --json", path, "-o says where results go", "Leave out --json, or -o.")
+        found[path] = chosen = "json" if as_json else args.format or (format_for(path) if path else "text")
+        if chosen not in known:
+            reason = f"{chosen or 'its suffix'} is none of {', '.join(known)}"
+            word = chosen or os.path.splitext(path)[1].lstrip(".")
+            raise UsageError("Cannot render", path or chosen, reason, advice("Name one with --format", word, known))
     if getattr(args, "theme", None) == "auto" and {"png", "pdf"}.intersection(found.values()):
         raise UsageError("Cannot use --theme", "auto", "colours of a png or pdf are fixed", "Write an .svg or a page.")
     for path in filter(None, found):
@@ -63,23 +77,6 @@ def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], It
 def looks(args: Any) -> dict[str, Any]:
     """Title and colours, where they were given."""
     return {name: given for name in ("title", "theme") if (given := getattr(args, name, None)) is not None}
-
-
-def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:
-    """The format that --json, --format or the suffix of ``output`` asks for, text where nothing does.
-
-    Raises UsageError for one that is not ``known``, with ``but`` around these for a reason, and for --json beside --output.
-    """
-    from ncu_roofline.analyses import format_for
-
-    if as_json and output:
-        raise UsageError("Cannot use --json", output, "-o says where results go", "Leave out --json, or -o.")
-    found = "json" if as_json else given or (format_for(output) if output else "text")
-    if found not in known:
-        reason = f"{found or 'its suffix'} is {but.format(', '.join(known))}"
-        word = found or os.path.splitext(output)[1].lstrip(".")
-        raise UsageError("Cannot render", output or found, reason, advice("Name one with --format", word, known))
-    return found
 
 
 def write_output(path: str, data: bytes, force: bool) -> None:
@@ -104,6 +101,16 @@ def deliver(path: str, data: bytes, force: bool, output_format: str = "") -> Non
         write_output(path or STANDARD_OUTPUT, data, force)
     if path not in ("", STANDARD_OUTPUT):
         say(f"Wrote {path}")
+
+
+def write_results(frames: Any, outputs: Mapping[str, str], args: Any) -> None:
+    """Write what was found to each of its `targets`, as a command line wants it."""
+    from ncu_roofline.analyses import render
+
+    width = getattr(args, "width", None) or terminal_width()
+    for path, output_format in outputs.items():
+        data = render(frames, output_format, table=getattr(args, "table", None), width=width, **looks(args))
+        deliver(path, data, args.force, output_format)
 
 
 def coloured(stream: TextIO | None) -> bool:
@@ -138,16 +145,9 @@ def write_text(text: str) -> None:
         stream.write("\n".join(lines) + "\n")
 
 
-@contextmanager
-def called(path: str, name: str) -> Iterator[None]:
-    """Texts, messages and errors call the file ``path``, which the user did not name, ``name``."""
+def call(path: str, name: str) -> None:
+    """From now on texts, messages and errors call the file ``path``, which the user did not name, ``name``."""
     _CALLED[path] = name
-    try:
-        yield
-    except RooflineError as error:
-        raise type(error)(*map(_as_called, error.args)) from error
-    finally:
-        del _CALLED[path]
 
 
 def _as_called(text: str) -> str:
@@ -177,13 +177,6 @@ def warn(messages: Iterable[str]) -> None:
         say(f"ncu-roofline: {message}")
 
 
-def without_warnings(found: Iterable[tuple[T, Iterable[str]]]) -> list[T]:
-    """What was found with warnings, which are said."""
-    pairs = list(found)
-    warn(warning for _, warnings in pairs for warning in warnings)
-    return [value for value, _ in pairs]
-
-
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
     """The stream, whose content is out at the end.  Raises RooflineError, BrokenPipeError."""
@@ -211,51 +204,3 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
     with tqdm(items, what, total, delay=1.0, leave=False, file=sys.stderr) as bar:
         yield from bar
-
-
-class Bar:
-    """The ceiling being measured in a bar on standard error, above it those found; not ``shown``, only lines that stay."""
-
-    def __init__(self, title: str, shown: bool) -> None:
-        self._title, self._shown, self._headed = printable(title), shown, False
-        self._bar: Any = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def start(self, steps: int) -> None:
-        """Show an empty bar of so many steps."""
-        if self._shown:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=steps, desc=self._title, leave=False, unit="run", dynamic_ncols=True)
-
-    def begin(self, ceiling: str) -> None:
-        """What is being measured now."""
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"{ceiling} ...")
-
-    def step(self) -> None:
-        """One step on."""
-        if self._bar is not None:
-            self._bar.update()
-
-    def line(self, text: str) -> None:
-        """A line that stays, above the bar where there is one."""
-        if self._bar is None:
-            say(text)
-        else:
-            self._bar.write(printable(text), file=sys.stderr)
-
-    def found(self, entry: Mapping[str, Any]) -> None:
-        """A line of a table that grows."""
-        from ncu_roofline.bench.files import live_line
-
-        if not self._headed:
-            self.line(live_line(None))
-        self._headed = True
-        self.line(live_line(entry))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import options, outputs
-from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, launches, none_read
+from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, given_report, launches, none_read
 
 _count = options.number("is no positive number of operations", lambda found: 0 < found < float("inf"))
 
@@ -31,10 +31,9 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     """Which files of which platforms, and how they are compared."""
     parser.description = "Efficiency of an application on each platform, and its performance portability over all of them: "
     parser.description += "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
-    about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
-    parser.add_argument(
-        "inputs", metavar=outputs.PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called"
-    )
+    about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input; PLATFORM= says what the machine is "
+    about += "called"
+    parser.add_argument("inputs", metavar=outputs.PLATFORM_FILE, nargs="+", type=given_report, help=about)
     parser.add_argument("--keep-going", action="store_true", help=options.KEEP_GOING)
     how = parser.add_argument_group("what is compared")
     about = "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name (default: "
@@ -75,8 +74,8 @@ def run_portability(args: argparse.Namespace) -> int:
         name, path = (name, path) if equals and name and not os.path.exists(text) else ("", text)
         inputs += [Platform(one, name) for one in expand([path])]
     named = [path for _, path in args.ceilings]
-    results = outputs.targets(args, known, "none of {}", lambda: [*(one.path for one in inputs), *ceiling_files(named)])
-    given = [pair for pair in args.ceilings if pair != ("", options.AUTO)]
+    results = outputs.targets(args, known, lambda: [*(one.path for one in inputs), *ceiling_files(named)])
+    given = [pair for pair in args.ceilings if pair != ("", outputs.AUTO)]
     find = Shelf().find if len(given) < len(args.ceilings) else None
     by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
     if by_platform and len(by_platform) < len(given):
@@ -108,7 +107,5 @@ def run_portability(args: argparse.Namespace) -> int:
     )
     result = portability(runs, choices)
     outputs.warn((*warnings, *result.warnings))
-    for path, output_format in results.items():
-        data = render(result, output_format, width=outputs.terminal_width(), **outputs.looks(args))
-        outputs.deliver(path, data, args.force, output_format)
+    outputs.write_results(result, results, args)
     return 1 if unread else 0

@@ -15,9 +15,9 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.cli.install import NEWEST_TRIED
-from ncu_roofline.cli.options import AUTO, add_ceilings, ids, place, regex, whole
-from ncu_roofline.cli.outputs import check_output, say, warn, write_text
-from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
+from ncu_roofline.cli.options import add_ceilings, ids, place, regex, whole
+from ncu_roofline.cli.outputs import AUTO, check_output, say, warn, write_text
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import kept_for, read_manifest, render_pack
@@ -193,11 +193,8 @@ def _installed(machine: Machine, ncu: Ncu, ceilings: Ceilings | None, args: Name
 
 def _clocks_text(ncu: Ncu, ceilings: Ceilings | None, wanted: profile.Wanted) -> str:
     if wanted.clocks == "none":
-        why = ", as those the ceilings were measured at" if ceilings and ceilings.status == MEASURED else ""
-        return f"Clocks are left free (--clock-control none){why}."
-    usual = default_clocks(ncu.version)
-    kept = wanted.clocks or usual
+        return "Clocks are left free (--clock-control none), as measured ceilings have them."
+    kept, roofs = wanted.clocks or default_clocks(ncu.version), "roofs stand at that clock, too"
     if ceilings:
-        return f"Clocks are locked to {kept}; the {ceilings.status} ceilings stand at free clocks and can't be reached."
-    why = f"as ncu {ncu.version} does unless told" if kept == usual else "not left free as with"
-    return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
+        roofs = f"the {ceilings.status} ceilings stand at free clocks and can't be reached"
+    return f"Clocks are locked to {kept}, not left free as with --clock-control none; {roofs}."

@@ -6,10 +6,10 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, regex
-from ncu_roofline.cli.outputs import deliver, targets, terminal_width, without_warnings
+from ncu_roofline.cli.outputs import targets, write_results
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.ranks import RankPart
@@ -34,19 +34,14 @@ def run_ranks(args: Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.ranks import ranks
 
-    known = ANALYSES["ranks"].formats
-    outputs = targets(args, known, "not a format of merged ranks ({})", lambda: reading.named_files(args))
+    outputs = targets(args, ANALYSES["ranks"].formats, lambda: reading.named_files(args))
     select = reading.checked_selection(args, args.by)
     named = reading.wanted(args.ceilings)
-    found, failed = reading.for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
-    parts = without_warnings(found)
+    parts, failed = reading.for_each_report(args, partial(_read, select=select, gpu=args.gpu))
     if not any(len(part.measurements) for part in parts):
         raise reading.no_launch(args)
     ceilings = named.of(gpu for part in parts for gpu in reading.gpus(part.measurements))
-    result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
-    for path, output_format in outputs.items():
-        data = render(result, output_format, table=args.table, width=args.width or terminal_width())
-        deliver(path, data, args.force, output_format)
+    write_results(ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select), outputs, args)
     return 1 if failed else 0
 
 

@@ -8,18 +8,17 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, room, temporary_folder
+from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, room, temporary_folder
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
-from ncu_roofline.cli.options import AUTO
-from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
+from ncu_roofline.cli.outputs import AUTO, STANDARD_INPUT, call, kept, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
@@ -36,6 +35,7 @@ Capability = tuple[int, int]
 Gpu = tuple[str, Capability]
 STANDARD_INPUT_NAME = "standard input"
 """What outputs and messages call it."""
+_TAKEN: list[str] = []  # the file that stands for it, if it is read
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
@@ -78,50 +78,35 @@ def _traces_below(folder: str) -> list[str]:
     return sorted(paths, key=natural_order) if any(map(is_trace, paths)) else []
 
 
-@contextmanager
-def standard_input_kept(args: Namespace) -> Iterator[None]:
-    """Inside, a file stands in the place of the report `-` in ``args``; it is gone afterwards.
+def given_report(text: str) -> str:
+    """A report of the command line; in the place of `-`, also behind PLATFORM=, a file that holds what standard input does."""
+    return f"{text[:-1]}{_standard_input()}" if text == STANDARD_INPUT or text.endswith(f"={STANDARD_INPUT}") else text
 
-    Raises UsageError where it is named twice, is a terminal or is for other machines, RooflineError where it can't be kept.
-    """
-    given = {name: value for name in ("reports", "report", "inputs") if (value := getattr(args, name, None))}
-    lists = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
-    asked = sum(_is_standard_input(one) for values in lists.values() for one in values)
-    if not asked:
-        yield
-        return
-    if asked > 1:
-        reason, next_step = "it is named twice and can be read once", "Write it to a file and name that."
-    elif getattr(args, "dask", None):
-        reason = "standard input is on this machine, not where its workers are"
-        raise UsageError("Cannot use --dask", args.dask, reason, "Write it to a file that they see and name that.")
+
+def _standard_input() -> str:
+    """A file that is there until the command ends.  Raises UsageError without anything to read, RooflineError without room."""
+    reason, next_step = "", "Write it to a file and name that."
+    if _TAKEN:
+        reason = "it is named twice and can be read once"
     elif sys.stdin is None:
         reason, next_step = "it is closed", "Leave it open, or name a file."
-    else:
-        reason = "it is a terminal" if sys.stdin.isatty() else ""
-        next_step = "Send a report there: `cat FILE | ncu-roofline show -`."
+    elif sys.stdin.isatty():
+        reason, next_step = "it is a terminal", "Send a report there: `cat FILE | ncu-roofline show -`."
     if reason:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
-    with temporary_folder() as folder:
-        path = folder / STANDARD_INPUT_NAME
-        # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
-        with room(), path.open("wb") as file:
-            head = sys.stdin.buffer.read(HEAD_BYTES)
-            file.write(head)
-            file.flush()
-            if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
-                file.seek(0)
-                file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
-        for name, values in lists.items():
-            found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
-            setattr(args, name, found[0] if isinstance(given[name], str) else found)
-        with called(str(path), STANDARD_INPUT_NAME):
-            yield
-
-
-def _is_standard_input(report: str) -> bool:
-    """Whether it is `-`, or PLATFORM=-."""
-    return report == STANDARD_INPUT or report.endswith(f"={STANDARD_INPUT}")
+    path = kept.enter_context(temporary_folder()) / STANDARD_INPUT_NAME
+    kept.callback(_TAKEN.clear)
+    _TAKEN.append(str(path))
+    # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
+    with room(), path.open("wb") as file:
+        head = sys.stdin.buffer.read(HEAD_BYTES)
+        file.write(head)
+        file.flush()
+        if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
+            file.seek(0)
+            file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
+    call(str(path), STANDARD_INPUT_NAME)
+    return str(path)
 
 
 def named_files(args: Namespace) -> list[str]:
@@ -181,7 +166,7 @@ def no_launch(args: Namespace) -> RooflineError:
     next_step = "Loosen the filters."
     if args.kernel and not (args.launch or args.nvtx):  # the names of kernels that are most like the pattern
         read = [guarded(_functions, path, path) for path in expand(args.reports)[:8]]
-        names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
+        names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found[0]))
         if alike := nearest(args.kernel[:60], names[:5_000]):  # which takes less than a second
             next_step = f"Loosen the filters; did you mean {alike}?"
         elif names:
@@ -189,31 +174,21 @@ def no_launch(args: Namespace) -> RooflineError:
     return RooflineError("Cannot use", " ".join(args.reports), reason, next_step)
 
 
-def _functions(path: str, _name: str) -> list[str]:
+def _functions(path: str, _typed: str) -> tuple[list[str], tuple[str, ...]]:
     from ncu_roofline.model import measurements_of
 
-    with opened(path, None) as (report, _):
+    with opened(path, None) as (report, warnings):
         found = measurements_of(report)
-        return [shorten(clean(function or name), 60) for function, name in zip(found.function, found.name, strict=True)]
+        names = [shorten(clean(function or name), 60) for function, name in zip(found.function, found.name, strict=True)]
+        return names, warnings
 
 
-@dataclass(frozen=True)
-class _Calling:
-    """Work that calls each report as results do."""
-
-    work: Work[Any]
-    names: ReportNames
-
-    def __call__(self, path: str, name: str) -> Any:
-        return self.work(path, self.names(name))
-
-
-def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, passes: bool = False) -> tuple[list[T], bool]:
+def for_each_report(args: Namespace, work: Work[tuple[T, Sequence[str]]], *, passes: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
-    ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
-    work that looks for something in it.  It may run in another process, or with --dask on another machine, so it and its
-    result must be picklable.  With ``passes``, files that are passes of one run are one report.
+    ``work`` takes the path to open and the report as it was typed, and gives its result and sentences for the user, which are
+    said when all are read.  It may run in another process, or with --dask on another machine, so it and its result must be
+    picklable.  With ``passes``, files that are passes of one run are one report.
     """
     paths = expand(args.reports)
     if passes and len(paths) > 1 and not args.dask:
@@ -222,16 +197,16 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, p
         with suppress(RooflineError):  # what can't be read is told below
             merged, why_not = of_one_run(paths, open_input)
             paths = [merged.path] if merged else paths
-            if why_not:
-                say(f"ncu-roofline: {why_not}")
-    work = work if as_typed else _Calling(work, ReportNames.apart(paths))
+            warn([why_not] if why_not else [])
     results: list[T] = []
+    warnings: list[str] = []
     failed = False
     found = outcomes_on(args.dask, work, paths) if args.dask else outcomes_here(work, paths)
     with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
-                results.append(outcome)
+                results.append(outcome[0])
+                warnings += outcome[1]
             elif args.keep_going:
                 tell(outcome)
                 failed = True
@@ -239,6 +214,7 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, p
                 raise outcome
     if not results:
         raise none_read(args.reports)
+    warn(warnings)
     return results, failed
 
 
@@ -257,7 +233,7 @@ class Shelf:
 
     def __init__(self, machine: Machine | None = None, files: Sequence[Ceilings] = (), *, auto: bool = True) -> None:
         self.files, self.auto, self._machine = tuple(files), auto, machine
-        self._chosen: dict[tuple[str, Capability | None], Ceilings | None] = {}
+        self._told: set[str] = set()
 
     @cached_property
     def others(self) -> tuple[Ceilings, ...]:
@@ -273,19 +249,19 @@ class Shelf:
 
     def find(self, device: str, capability: Capability | None = None) -> Ceilings | None:
         """The first choice for a model of GPU, by its name alone where its capability is unknown; None if there is none."""
-        if (device, capability) not in self._chosen:
-            fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
-            self._chosen[device, capability] = found = next(fitting, None)
-            if found is not None:
-                own = "" if found in registry() else f"{Path(found.path).parent}: "
-                text = f"ceilings of {device}: {own}{found.provenance}"
-            else:
-                chip = " ({}.{})".format(*capability) if capability else ""
-                of = f"{device}{chip}" if device else "a report that names no GPU"
-                text = f"no ceilings of {of}: none was measured here and none comes with ncu-roofline, "
-                text += "so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
-            say(f"ncu-roofline: {text}")
-        return self._chosen[device, capability]
+        fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
+        found = next(fitting, None)
+        if found is not None:
+            own = "" if found in registry() else f"{Path(found.path).parent}: "
+            text = f"ceilings of {device}: {own}{found.provenance}"
+        else:
+            chip = " ({}.{})".format(*capability) if capability else ""
+            of = f"{device}{chip}" if device else "a report that names no GPU"
+            text = f"no ceilings of {of}: none was measured here and none comes with ncu-roofline, "
+            text += "so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
+        warn({text} - self._told)
+        self._told.add(text)
+        return found
 
     def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
         """The ceilings for reports from these GPUs."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, Analysis, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, deliver, looks, progress, targets, tell, write_text
-from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
+from ncu_roofline.cli.outputs import progress, tell
+from ncu_roofline.cli.reading import expand, none_read, wanted
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
@@ -60,15 +59,32 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     traces = traces_among(paths)
     if not traces:
         return None
-    if getattr(args, "of_run", None):
-        raise UsageError("Cannot use --run", args.of_run[0], f"{traces[0]} is a trace itself", "Give a report before --run.")
+    _check_options(args, traces[0], _OF_REPORTS)
     others = [path for path in paths if path not in traces]
     if others and not args.keep_going:
         raise UsageError("Cannot mix", others[0], "it is no trace with times, and the others are", "Give traces, or reports.")
-    for name in _OF_REPORTS:
-        if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
+    for path in others:
+        tell(RooflineError("Cannot read trace", path, "it is none", "Give traces, or reports."))
+    run = read_run(args, traces, full_paths)
+    return replace(run, left_out=run.left_out or bool(others))
+
+
+def chosen(args: Namespace, names: Sequence[str]) -> str:
+    """The first of some options that is not as it is by default, "" where there is none."""
+    usual = (None, "", (), 0, False, "profiled", "roofline", "auto")
+    return next((f"--{name.replace('_', '-')}" for name in names if getattr(args, name, None) not in usual), "")
+
+
+def _check_options(args: Namespace, trace: str, useless: Sequence[str]) -> None:
+    """Raise UsageError for options that traces have no use for."""
+    if args.of_run:
+        raise UsageError("Cannot use --run", args.of_run[0], f"{trace} is a trace itself", "Give a report before --run.")
+    if option := chosen(args, useless):
+        raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
+
+
+def read_run(args: Namespace, traces: Sequence[str], full_paths: bool = False) -> Run:
+    """The run that these traces are of.  Raises RooflineError."""
     from ncu_roofline.analyses.run.frames import run_of
     from ncu_roofline.chips.spec import gpus, named
     from ncu_roofline.formats.traces import read_trace
@@ -80,36 +96,29 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
         raise UsageError("Cannot use --board", args.board, reason, f"There are: {known}.")
     board = boards[0] if boards else None
     read: list[Trace] = []
-    left_out = bool(others)
-    for path in others:
-        tell(RooflineError("Cannot read trace", path, "it is none", "Give traces, or reports."))
     for path in progress(traces, "reading traces", len(traces)):
         try:
             read.append(read_trace(path))
         except RooflineError as error:  # noqa: PERF203 - few
             if not args.keep_going:
                 raise
-            left_out = True
             tell(error)
     if not read:
-        raise none_read(args.reports)
+        raise none_read(traces)
     found = [(gpu.name, gpu.compute_capability) for trace in read for gpu in trace.gpus.values()]
     found = found or ([(board.names[0], board.compute_capability)] if board else [])
     ceilings = wanted(args.ceilings).of(found)
     run = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
-    return replace(run, left_out=left_out)
+    return replace(run, left_out=len(read) < len(traces))
 
 
 def run_beside(args: Namespace, full_paths: bool) -> Run:
     """The run that --run names.  Raises RooflineError, also for what is no trace."""
-    run = run_of_args(
-        Namespace(**{**vars(args), **dict.fromkeys(_OF_REPORTS), "reports": args.of_run, "of_run": None}), full_paths
-    )
-    if run is None:
-        raise UsageError(
-            "Cannot use --run", args.of_run[0], "it is no trace of a run", "See `ncu-roofline guide run` for those that are."
-        )
-    return run
+    paths = expand(args.of_run)
+    if set(traces_among(paths)) != set(paths):
+        next_step = "See `ncu-roofline guide run` for those that are."
+        raise UsageError("Cannot use --run", args.of_run[0], "it is no trace of a run", next_step)
+    return read_run(args, paths, full_paths)
 
 
 def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str, float]]:
@@ -117,40 +126,9 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
     from ncu_roofline.analyses.run.states import state_of, whole_of
     from ncu_roofline.model import Selection
 
-    run = run_of_args(Namespace(**{**vars(args), "reports": paths, "kernel": "", "top": 0}))
-    assert run is not None
+    _check_options(args, paths[0], [name for name in _OF_REPORTS if name != "kernel"])
+    run = read_run(args, paths)
     state = state_of(run, Selection(kernel=args.kernel))
     if not len(state.kernel_columns["kernel"]):
         raise RooflineError("Cannot use", " ".join(paths), f"no operator passes --kernel {args.kernel}", "Loosen the filter.")
     return state, whole_of(run)
-
-
-def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
-    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
-    pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
-    if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
-        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
-        write_text("\n".join(filter(None, lines)))
-
-
-def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, Collection[str], Analysis], dict[str, Any]]) -> int:
-    """Write a run as pages, pictures, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
-    analysis = ANALYSES["run"]
-    table = args.table or next(iter(analysis.tables))
-    if table not in analysis.tables:
-        reason = f"a run has the tables {', '.join(analysis.tables)}"
-        raise UsageError("Cannot use --table", table, reason, "Name one of those.")
-    planned: dict[str, dict[str, Any]] = {}
-    outputs = targets(args, analysis.formats, "not a format of a run ({})", lambda: named_files(args))
-    pictured = paper(args, outputs.values(), analysis)
-    for path, output_format in outputs.items():
-        planned[path] = {**looks(args), **pictured}
-        if args.top:
-            if not analysis.takes(output_format, "top"):
-                reason = f"a run as {output_format} has all operators"
-                raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
-            planned[path]["top"] = args.top
-    for path, output_format in outputs.items():
-        deliver(path, render(run, output_format, table=table, **planned[path]), args.force, output_format)
-    captions(args, run, analysis, outputs)
-    return int(run.left_out)

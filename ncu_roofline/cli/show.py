@@ -7,33 +7,21 @@ import os
 import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.analyses import ANALYSES, Analysis, analysis_of, render, text_table, views
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, pack_folder
 from ncu_roofline.base.texts import listed, plural, printable
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli import reading
+from ncu_roofline.cli import outputs, reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
-from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
-    coloured,
-    deliver,
-    looks,
-    say,
-    targets,
-    terminal_width,
-    warn,
-    write_output,
-    write_text,
-)
-from ncu_roofline.cli.runs import add_traces, captions, render_run, run_beside, run_of_args
+from ncu_roofline.cli.runs import add_traces, chosen, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
@@ -41,6 +29,7 @@ from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperErro
 from ncu_roofline.rendering.table import wrapped
 
 if TYPE_CHECKING:
+    from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
@@ -118,22 +107,17 @@ def run_show(args: Namespace) -> int:
     if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "printed tables name reports only", "Add --json.")
     if run := run_of_args(args, full_paths=args.full_paths):
-        if args.json:
-            write_output(STANDARD_OUTPUT, render(run, "json"), force=True)
-            return int(run.left_out)
-        how: dict[str, Any] = {"top": 0 if args.all else args.top} if args.all or args.top else {}
-        write_text(text_table(run, width=args.width or terminal_width(), color=coloured(sys.stdout), notes=args.notes, **how))
-        return int(run.left_out)
-    result = read_roofline(args, for_people=not args.json, full_paths=args.full_paths)
+        result, top = Result(run, [], [], int(run.left_out), []), {"top": args.top} if args.top else {}
+    else:
+        result, top = read_roofline(args, for_people=not args.json, full_paths=args.full_paths), {"top": TOP}
     if args.json:
-        write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
+        outputs.write_output(outputs.STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
         return result.exit_code
-    width = args.width or terminal_width()
-    top = 0 if args.all else TOP
-    table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=args.notes)
+    width, top = args.width or outputs.terminal_width(), {"top": 0} if args.all else top
+    table = text_table(result.roofline, width=width, color=outputs.coloured(sys.stdout), notes=args.notes, **top)
     more = [] if args.of_run else [*_lacking(result.explanations, args.view), *_where(result.with_source)]
     lines = wrapped(more, width, "  ", whole=True)
-    write_text("\n".join([table, *([""] if lines else []), *lines]))
+    outputs.write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
 
 
@@ -160,14 +144,20 @@ def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
 
 def run_render(args: Namespace) -> int:
     """Render to files; exit code 1 if some report had to be left out."""
-    if not args.output:
-        args.output = [_page_of(args)]
+    args.output = args.output or [_page_of(args)]
     try:
-        if run := run_of_args(args):
-            return render_run(args, run, _paper)
-        return _render_reports(args)
+        run = run_of_args(args)
+        analysis = ANALYSES["run" if run else "counted" if args.of_run else args.view]
+        targets = outputs.targets(args, analysis.formats, lambda: reading.named_files(args))
+        if args.table and args.table not in analysis.tables:
+            what = "a run" if run else "--run" if args.of_run else f"--view {args.view}"
+            reason = f"{what} has the tables {', '.join(analysis.tables)}"
+            raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
+        options = {**outputs.looks(args), **_paper(args, targets.values(), analysis)}
+        return _render_run(args, run, targets, options) if run else _render_reports(args, analysis, targets, options)
     except PaperError as error:
-        raise _refused(error) from error
+        name, _, reason = str(error).partition(" ")
+        raise UsageError("Cannot draw with", f"--{name}", reason, "See `ncu-roofline render --help`.") from error
 
 
 def _page_of(args: Namespace) -> str:
@@ -183,52 +173,58 @@ def _page_of(args: Namespace) -> str:
     return f"{name[: len(name) - len(ending)]}{suffix}"
 
 
-def _render_reports(args: Namespace) -> int:
-    analysis = ANALYSES["counted" if args.of_run else args.view]
-    outputs = targets(args, analysis.formats, "not a known format ({})", lambda: reading.named_files(args))
-    if args.table and args.table not in analysis.tables:
-        what = "--run" if args.of_run else f"--view {args.view}"
-        reason = f"{what} has the tables {', '.join(analysis.tables)}"
-        raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-    paper = _paper(args, outputs.values(), analysis)
+def _render_run(args: Namespace, run: Run, targets: Mapping[str, str], options: dict[str, Any]) -> int:
+    analysis = ANALYSES["run"]
+    options |= {"table": args.table or next(iter(analysis.tables)), **({"top": args.top} if args.top else {})}
+    for output_format in targets.values():
+        if args.top and not analysis.takes(output_format, "top"):
+            reason = f"a run as {output_format} has all operators"
+            raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
+    for path, output_format in targets.items():
+        outputs.deliver(path, render(run, output_format, **options), args.force, output_format)
+    _captions(args, run, analysis, targets)
+    return int(run.left_out)
+
+
+def _render_reports(args: Namespace, analysis: Analysis, targets: Mapping[str, str], options: dict[str, Any]) -> int:
     # Rules are about the profiler's times.
-    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
+    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in targets.values())
     results: dict[bool, Result] = {}  # with a row per kernel, or data
-    for path, output_format in outputs.items():
+    for path, output_format in targets.items():
         for_people = output_format in _FOR_PEOPLE
         if for_people not in results:
             results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
-        result, options = results[for_people], {**looks(args), **paper}
+        result = results[for_people]
+        more: dict[str, Any] = {}
         if output_format == "html":
-            options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
-            options["advice"] = result.advice
+            more = {"explanations": [one.as_dict() for one in result.explanations if one.missing], "advice": result.advice}
         if output_format in ("csv", "parquet"):
-            options["table"] = args.table or _table_with_rows(result.roofline, path)
-        deliver(path, render(result.roofline, output_format, **options), args.force, output_format)
+            more = {"table": args.table or _table_with_rows(result.roofline, path)}
+        outputs.deliver(path, render(result.roofline, output_format, **options, **more), args.force, output_format)
     if True in results:
-        captions(args, results[True].roofline, analysis, outputs)
-    warn(dict.fromkeys(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline)))
+        _captions(args, results[True].roofline, analysis, targets)
+    outputs.warn(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline))
     return max(one.exit_code for one in results.values())
 
 
+def _captions(args: Namespace, frames: Any, analysis: Analysis, targets: Mapping[str, str]) -> None:
+    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
+    pictures = [name for name in targets.values() if analysis.takes(name, "bare")]
+    if pictures and (args.bare or args.preset == "column") and outputs.STANDARD_OUTPUT not in targets:
+        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
+        outputs.write_text("\n".join(filter(None, lines)))
+
+
 def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dict[str, Any]:
-    """The options of pictures, checked before any report is read."""
+    """The options of pictures, checked before any report is read.  Raises PaperError."""
     given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
     for name in given:
         if not any(analysis.takes(one, "preset") and analysis.takes(one, name) for one in formats):
             view = f"--view {analysis.view}" if analysis.commands else f"a {analysis.view}"
             reason = f"{view} as {' and '.join(formats)} does not take it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
-    try:
-        paper_of(args.width, args.height, args.font, args.dpi, args.preset)
-    except PaperError as error:
-        raise _refused(error) from error
+    paper_of(args.width, args.height, args.font, args.dpi, args.preset)
     return given
-
-
-def _refused(error: Exception) -> UsageError:
-    name, _, reason = str(error).partition(" ")
-    return UsageError("Cannot draw with", f"--{name}", reason, "See `ncu-roofline render --help`.")
 
 
 def _table_with_rows(roofline: Any, output: str) -> str:
@@ -241,39 +237,31 @@ def _table_with_rows(roofline: Any, output: str) -> str:
     table = next((name for name in instead if column(roofline, name, "kernel")), instead[-1])
     verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
     held = "bands" if table == "bands" else "kernels"
-    what = "the standard output" if output == STANDARD_OUTPUT else output
-    say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
+    what = "the standard output" if output == outputs.STANDARD_OUTPUT else output
+    outputs.say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
     return table
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """A roofline, what its reports lack, what our rules say, and whether some report had to be left out.
 
     ``with_source`` are reports with counts by instruction, as they were typed.
     """
 
     roofline: Any
-    explanations: tuple[Explanation, ...]
-    advice: tuple[dict[str, Any], ...]
+    explanations: list[Explanation]
+    advice: list[dict[str, Any]]
     exit_code: int
-    with_source: tuple[str, ...]
+    with_source: list[str]
 
 
-@dataclass(frozen=True)
-class ReadReport:
-    """What a worker brings back of one report, which lies at ``path`` as it was typed.
-
-    ``counted``: whether it has counts by instruction.
-    """
+class ReadReport(NamedTuple):
+    """What a worker brings back of one report; ``source`` is its path where it has counts by instruction."""
 
     measurements: Measurements
     explanation: Explanation | None = None
     advice: tuple[KernelAdvice, ...] = ()
-    warnings: tuple[str, ...] = ()
-    table: PointTable | None = None
-    path: str = ""
-    counted: bool = False
+    source: str = ""
 
 
 def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = False, full_paths: bool = False) -> Result:
@@ -283,24 +271,28 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     ends of their paths that tell them apart, or by their ``full_paths``.
     """
     from ncu_roofline.analyses.hierarchical.view import VIEWER, Asked
-    from ncu_roofline.model import Measurements, as_trajectory
+    from ncu_roofline.model import Measurements, as_trajectory, measurements_of
 
     sweep, made = args.trajectory or bool(args.label), ANALYSES[args.view].viewer
     by = args.by or ("kernel" if for_people and args.source != "embedded" else made.by)
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
     asked = Asked(reading.selection(args, by), by, args.clock, args.source, tuple(args.ceilings), args.launch_latency)
     made.check(asked)
-    _check_run(args)
+    if args.of_run and (option := chosen(args, ("view", "source", "clock", "trajectory", "label"))):
+        reason = "kernels at the time of a run are a roofline of counts at the highest clock"
+        raise UsageError("Cannot use --run with", option, reason, "Leave one of them out.")
     measured = reading.wanted(args.ceilings)
     names = ReportNames(full=True) if full_paths else ReportNames.apart(reading.expand(args.reports))
-    work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu)
+    advised = asked.select if advice else None
+    work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu, advised=advised)
     passes = not (sweep or made.samples or args.source == "embedded")
-    work = partial(work, advised=asked.select if advice else None)
-    found, failed = reading.for_each_report(args, work, as_typed=True, passes=passes)
-    if not args.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
+    found, failed = reading.for_each_report(args, work, passes=passes)
+    items = joined(found)
+    tables = [one for one in items if isinstance(one, PointTable)]
+    if not args.by and not sweep and tables:  # rows of other tools are what these say
         asked = replace(asked, by=made.by, select=reading.selection(args, made.by))
-    read = _completed(found)
-    warn(warning for report in read for warning in report.warnings)
+    outputs.warn(warning for table in tables for warning in table.warnings)
+    read = [ReadReport(measurements_of(one)) if isinstance(one, PointTable) else one for one in items]
     measurements = Measurements.joined([report.measurements for report in read])
     if sweep:
         measurements = as_trajectory(measurements, args.label)
@@ -315,10 +307,10 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
         frames: Any = with_run(run_beside(args, full_paths), selected, ceilings, by=by, select=asked.select)
     else:
         frames = made.frames(measurements, ceilings, asked)
-    warn(_idle(selected, measured.files))
+    outputs.warn(_idle(selected, measured.files))
+    counted = {names(one.measurements.report[0]): one.source for one in read if one.source}
     if for_people and made is VIEWER:
-        named = {names(one.measurements.report[0]): one for one in read if one.path}
-        if counted := {name: one.path for name, one in named.items() if one.counted}:
+        if counted:
             from ncu_roofline.analyses.source.findings import spots
 
             frames = replace(frames, spots=spots(frames, selected, counted))
@@ -326,13 +318,13 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
             from ncu_roofline.analyses.phases.text import strips
 
             frames = replace(frames, strips=strips(selected))
-    told: tuple[dict[str, Any], ...] = ()
-    if advised := [one for report in read for one in report.advice]:
+    told: list[dict[str, Any]] = []
+    if said := [one for report in read for one in report.advice]:
         from ncu_roofline.plugin.nvrules.findings import advice_rows, findings
 
-        told = tuple(row for row in advice_rows(findings(advised, selected, ceilings).found) if row["type"] != "ok")
-    explanations = tuple(report.explanation for report in read if report.explanation)
-    return Result(frames, explanations, told, 1 if failed else 0, tuple(one.path for one in read if one.counted))
+        told = [row for row in advice_rows(findings(said, selected, ceilings).found) if row["type"] != "ok"]
+    explanations = [report.explanation for report in read if report.explanation]
+    return Result(frames, explanations, told, int(failed), list(counted.values()))
 
 
 def _idle(m: Measurements, files: Sequence[Ceilings]) -> Iterator[str]:
@@ -343,16 +335,6 @@ def _idle(m: Measurements, files: Sequence[Ceilings]) -> Iterator[str]:
             yield f"{file.path}: none of its ceilings is a roof of what was counted"
 
 
-def _check_run(args: Namespace) -> None:
-    """Raise UsageError for options that don't go with --run."""
-    if not args.of_run:
-        return
-    for name, usual in (("view", "roofline"), ("source", "auto"), ("clock", "profiled"), ("trajectory", False), ("label", "")):
-        if getattr(args, name) != usual:
-            reason = "kernels at the time of a run are a roofline of counts at the highest clock"
-            raise UsageError("Cannot use --run with", f"--{name}", reason, "Leave one of them out.")
-
-
 def _called(m: Measurements, names: ReportNames) -> Measurements:
     """Measurements under the names that their reports have in results."""
     import numpy as np
@@ -361,45 +343,33 @@ def _called(m: Measurements, names: ReportNames) -> Measurements:
     return replace(m, report=np.array([called[report] for report in m.report], dtype=object))
 
 
-def _completed(reports: list[ReadReport]) -> list[ReadReport]:
-    """The reports, those of other tools' files that complete each other as one."""
-    from ncu_roofline.model import measurements_of
-
-    own = {id(report.table): report for report in reports if report.table}
-    items = joined([report.table or report for report in reports])
-    return [
-        item if isinstance(item, ReadReport) else own.get(id(item)) or ReadReport(measurements_of(item), warnings=item.warnings)
-        for item in items
-    ]
-
-
 def _read(
     path: str,
-    name: str,
+    typed: str,
     names: ReportNames,
     view: str,
     charts: bool,
     gpu: reading.Capability | None,
     advised: Selection | None,
-) -> ReadReport:
+) -> tuple[ReadReport | PointTable, tuple[str, ...]]:
     """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
     from ncu_roofline.model import Selection, measurements_of
 
     made = ANALYSES[view].viewer
     samples = made.samples or advised is not None  # a page has both
     with reading.opened(path, gpu) as (report, warnings):
-        if isinstance(report, PointTable):
-            return ReadReport(measurements_of(report, label=name), warnings=warnings, table=report)
+        if isinstance(report, PointTable):  # others may complete it, and then say other things
+            return report, ()
         own = isinstance(report, Report)  # rules and charts read more of a report than its metrics
         measurements = measurements_of(
-            report, charts=charts and own, instructions=made.instructions, samples=samples, label=name
+            report, charts=charts and own, instructions=made.instructions, samples=samples, label=typed
         )
         called = _called(measurements, names)  # a sweep looks for its steps in what was typed
-        read = ReadReport(measurements, made.explain(report, called, Selection()), warnings=warnings)
+        explanation = made.explain(report, called, Selection())
         if not isinstance(report, Report):
-            return read
+            return ReadReport(measurements, explanation), warnings
         advice = _advice(report, called, advised) if advised else ()
-        return replace(read, advice=advice, path=path, counted=_counts_instructions(report))
+        return ReadReport(measurements, explanation, advice, path if _counts_instructions(report) else ""), warnings
 
 
 def _counts_instructions(report: Report) -> bool:

@@ -13,22 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed
-from ncu_roofline.cli import reading
+from ncu_roofline.cli import outputs, reading
 from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
-from ncu_roofline.cli.outputs import (
-    chosen_format,
-    coloured,
-    deliver,
-    has_cursor,
-    looks,
-    say,
-    targets,
-    terminal_width,
-    warn,
-    without_warnings,
-    write_text,
-)
 from ncu_roofline.formats.inputs import check_report
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.plugin.machine.machine import disassemble, find_nvdisasm
@@ -47,8 +35,8 @@ It needs a report with source counters: `ncu --set full`, or `--section SourceCo
 _INSTALL = "with nvdisasm there are whole instructions: pip install 'ncu-roofline[sass]'"
 _DISASSEMBLED = (7, 5)  # the oldest chip that the nvdisasm of PyPI knows
 _ROWS_ALONE = ("csv", "parquet")
-_ALL, _UNLINED, _NONE = "all", "those without source lines", ""
-"""Of which launches instructions are shown, and so disassembled, which takes a program of its own."""
+_NONE, _UNLINED, _ALL = range(3)
+"""Of which launches instructions are shown, and so disassembled, which takes a program of its own: of those without lines."""
 _PATIENCE = 120.0  # seconds for all code of a report: of a launch it takes one for 0.5 MB
 _LONG = 1_000_000  # bytes of code that take so long that people wonder
 
@@ -88,28 +76,19 @@ def run_source(args: Namespace) -> int:
     from ncu_roofline.analyses.source.text import launches
     from ncu_roofline.model.roofline import check_ceilings
 
-    if len(args.output) > 1:  # what is read depends on the format
-        targets(args, ANALYSES["source"].formats, "not a format of the source view ({})", lambda: reading.named_files(args))
-        return max(run_source(Namespace(**{**vars(args), "output": [one]})) for one in args.output)
     for folder in args.source_folder:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
-    known = ANALYSES["source"].formats
-    but, path = "not a format of the source view ({})", "".join(args.output)
-    output_format = chosen_format(path, args.format, known, but, as_json=args.json)
+    targets = outputs.targets(args, ANALYSES["source"].formats, lambda: reading.named_files(args))
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
-    _check_options(args, output_format)
-    targets(args, known, but, lambda: reading.named_files(args))
-    whole = _ALL if output_format in ("html", "json") else _NONE
-    if output_format in _ROWS_ALONE:
-        whole = _ALL if table == "instructions" else _NONE
-    elif output_format in ("text", "md"):
-        whole = {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(args.by or "", _UNLINED)
-    whole = _NONE if args.no_disassembly else whole
+    for output_format in targets.values():
+        _check_options(args, output_format)
+    whole = _NONE if args.no_disassembly else max(_instructions(one, table, args.by) for one in targets.values())
     named = reading.wanted(args.ceilings)
-    read = partial(_read, args=args, given=named.files, others=named.others, whole=whole)
+    names = ReportNames.apart(reading.expand(args.reports))
+    read = partial(_read, names=names, args=args, given=named.files, others=named.others, whole=whole)
     every, failed = reading.for_each_report(args, read)
-    kept = [one for one in without_warnings(every) if one]
+    kept = [one for one in every if one]
     lacking = [one for one in kept if isinstance(one, NotCountedError)]
     found = [one for one in kept if not isinstance(one, NotCountedError)]
     if not found and len(lacking) > 1:
@@ -117,7 +96,7 @@ def run_source(args: Namespace) -> int:
         raise RooflineError(lacking[0].what, " ".join(args.reports), reason, lacking[0].next_step)
     if not found:
         raise lacking[0] if lacking else reading.no_launch(args)
-    warn(f"{one.path} is left out: {one.reason}." for one in lacking)
+    outputs.warn(f"{one.path} is left out: {one.reason}." for one in lacking)
     gpus = [gpu for _, some, _ in found for gpu in some]
     check_ceilings(named.files, gpus)
     named.of(gpus)  # says which were chosen
@@ -133,18 +112,27 @@ def run_source(args: Namespace) -> int:
     absent = sorted(frames.called(file) for file in files - set(frames.texts))
     if args.source_folder and absent:
         where = f"{len(absent)} of {len(files)} source files are in no --source-folder"
-        warn([f"{where}: {listed(map(clean, absent), 3)}. Name a folder that holds them, or above it."])
+        outputs.warn([f"{where}: {listed(map(clean, absent), 3)}. Name a folder that holds them, or above it."])
     shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
-    if output_format == "text":
-        shown |= {"width": args.width or terminal_width(), "ascii_only": args.ascii}
-    if output_format == "text" and not args.output:
-        write_text(text_table(frames, color=coloured(sys.stdout), **shown))
-        return 1 if failed else 0
-    if output_format in _ROWS_ALONE:  # which have no room for notes
-        warn(frames.caveats())
-    data = render(frames, output_format, table=table, **looks(args), **shown)
-    deliver(path, data, args.force, output_format)
+    text = {**shown, "width": args.width or outputs.terminal_width(), "ascii_only": args.ascii}
+    if {*targets.values()} & {*_ROWS_ALONE}:  # which have no room for notes
+        outputs.warn(frames.caveats())
+    for path, output_format in targets.items():
+        if output_format == "text" and not path:
+            outputs.write_text(text_table(frames, color=outputs.coloured(sys.stdout), **text))
+        else:
+            options = text if output_format == "text" else shown
+            outputs.deliver(
+                path, render(frames, output_format, table=table, **outputs.looks(args), **options), args.force, output_format
+            )
     return 1 if failed else 0
+
+
+def _instructions(output_format: str, table: str, by: str | None) -> int:
+    """Of which launches a format shows instructions."""
+    if output_format in ("text", "md"):
+        return {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(by or "", _UNLINED)
+    return _ALL if output_format in ("html", "json") or (output_format in _ROWS_ALONE and table == "instructions") else _NONE
 
 
 def _check_options(args: Namespace, output_format: str) -> None:
@@ -166,7 +154,13 @@ def _check_options(args: Namespace, output_format: str) -> None:
 
 
 def _read(
-    path: str, name: str, args: Namespace, given: Sequence[Ceilings], others: Sequence[Ceilings], whole: str
+    path: str,
+    typed: str,
+    names: ReportNames,
+    args: Namespace,
+    given: Sequence[Ceilings],
+    others: Sequence[Ceilings],
+    whole: int,
 ) -> tuple[tuple[SourceRoofline, tuple[reading.Gpu, ...], tuple[str, ...]] | NotCountedError | None, tuple[str, ...]]:
     """The view of a report, its GPUs and why instructions are not whole, or why it has none (None if no launch passes the
     filters); and sentences.
@@ -198,7 +192,7 @@ def _read(
                 disassemble=_disassembler(undone) if whole else None,
                 only_unlined=whole == _UNLINED,
                 folders=tuple(args.source_folder),
-                label=name,
+                label=names(typed),
             )
         except NotCountedError as error:
             return error, report.warnings
@@ -214,8 +208,8 @@ def _disassembler(undone: list[str]) -> Disassemble | None:
 
     def texts(codes: Sequence[bytes], capability: reading.Capability) -> Sequence[Mapping[int, str]]:
         size = sum(map(len, codes))
-        if not undone and size > _LONG and has_cursor(sys.stderr):
-            say(f"nvdisasm reads {size / 1e6:.1f} MB of code (--no-disassembly leaves that out) ...")
+        if not undone and size > _LONG and outputs.has_cursor(sys.stderr):
+            outputs.say(f"nvdisasm reads {size / 1e6:.1f} MB of code (--no-disassembly leaves that out) ...")
         try:
             return (
                 [{}] * len(codes) if undone or not tool else disassemble(codes, capability, tool, deadline - time.monotonic())

@@ -10,7 +10,7 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.bench.measuring import Outcome, Record, Settings, judge
+from ncu_roofline.bench.measuring import Measured, Record, Settings, judge
 from ncu_roofline.bench.telemetry import REASONS
 from ncu_roofline.formats import ceilings as form
 from ncu_roofline.formats.ceilings import Ceiling
@@ -62,17 +62,16 @@ def rejudged(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**made, "tool": content["tool"], "host": content["host"]}
 
 
-def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
+def _outcome(entry: Mapping[str, Any], device: Device) -> Measured:
     kind = Ceiling(entry["id"], unit=entry["unit"])
     if entry["value"] is None:
-        return Outcome(kind, absent=entry["reasons"][0])
+        return Measured(kind, absent=entry["reasons"][0])
     variant = entry["variant"]["kernel"]
     records = [_record(entry, kind, run, device) for run in entry["variants"]]
-    first, *more = [record for record in records if record.variant == variant and record.role == "session"]
-    others = tuple(record for record in records if record.variant != variant)
-    burst = next((record for record in records if record.role == "burst"), None)
+    first = next(at for at, one in enumerate(records) if one.variant == variant and one.role == "session")
+    records[first] = replace(records[first], discarded=entry["discarded"])
     late = tuple(text for text in entry["reasons"] if text.startswith("out of time"))
-    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, notes=late)
+    return Measured(kind, (variant,), "", records, late)
 
 
 def _record(entry: Mapping[str, Any], kind: Ceiling, run: Mapping[str, Any], device: Device) -> Record:

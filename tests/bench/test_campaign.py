@@ -15,10 +15,10 @@ import pytest
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.bench import measuring
-from ncu_roofline.bench.campaign import Candidate, candidates
+from ncu_roofline.bench.campaign import candidates
 from ncu_roofline.bench.catalogue import about, data_sheet, is_quick, kinds_of, select, table, theory
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document
-from ncu_roofline.bench.measuring import FULL, QUICK
+from ncu_roofline.bench.measuring import FULL, QUICK, Measured
 from ncu_roofline.bench.runner import Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry
 from ncu_roofline.chips import Gpu, load_spec
@@ -67,10 +67,11 @@ def test_cases(program: Program) -> None:
         view = telemetry if case.pop("nvml", True) else Telemetry("not installed")
         budget, spend, progress, found = case.pop("budget", 1e9), case.pop("spend", 0.0), Mock(), list[str]()
         program.play(fakes.scenario(case), set_up=spend)
-        wanted = [Candidate(kind(one), tuple(case.get(one, {}).get("variants", ["best"]))) for one in of]
+        wanted = [Measured(kind(one), tuple(case.get(one, {}).get("variants", ["best"]))) for one in of]
         made = program.campaign(view, settings, budget, on)
         made.progress, made.told = progress, lambda outcome, found=found: found.append(outcome.kind.id)
-        outcomes = made.run([*wanted, Candidate(kind("fp64.div"), (), "unsupported")][: 9 if len(of) > 1 else 1])
+        outcomes = [*wanted, Measured(kind("fp64.div"), (), "unsupported")][: 9 if len(of) > 1 else 1]
+        made.run(outcomes)
         assert progress.step.call_count == sum(call.args[0] for call in progress.start.call_args_list), name
         assert sorted(found) == sorted(of), name
         lines = [line for one in outcomes for line in told(ceiling(one, device(EPYC if on == CPU else H200), None))]
@@ -86,7 +87,7 @@ def test_numbers_derived_by_hand(program: Program) -> None:
     program.content = fakes.scenario({"tensor.fp16.wgmma": {"clock": 1500, "rate": 743e12, "rested": 1900 / 1500}})
     entries = {}
     for name, bits in (("fp64.fma", 0), ("launch.stream", 0), ("tensor.fp16.wgmma", 4)):
-        (outcome,) = program.campaign(FakeTelemetry(bits), FAST).run([Candidate(kind(name), ("best",))])
+        program.campaign(FakeTelemetry(bits), FAST).run([outcome := Measured(kind(name), ("best",))])
         entries[name] = ceiling(outcome, device(), None)
     close, entry, launch, tensor = (lambda value: pytest.approx(value, rel=1e-3)), *entries.values()
     assert (entry["value"], entry["work"]["operations"], entry["seconds_median"]) == (close(33e12), close(33e12 * 0.020), 0.020)
@@ -112,11 +113,11 @@ def test_which_variants_apply() -> None:
 def test_the_file_is_read_back_by_the_reader(machine: Program, told: dict[str, Any], tmp_path: Path) -> None:
     own = device(told)
     names = ("dram.read", "fp64.fma", *(() if own.is_cpu else ("tensor.fp16.mma", "tensor.fp16.wgmma", "launch.stream")))
-    wanted = [Candidate(kind(name), ("best",)) for name in names] + [Candidate(kind("fp64.div"), (), "emulated")]
-    outcomes = machine.campaign(FakeTelemetry(), replace(FAST, trials=3), kind=own.kind).run(wanted)
+    wanted = [Measured(kind(name), ("best",)) for name in names] + [Measured(kind("fp64.div"), (), "emulated")]
+    machine.campaign(FakeTelemetry(), replace(FAST, trials=3), kind=own.kind).run(wanted)
     identity = {"driver": "580.65", "other_processes": 2, "ecc": {"current": True, "pending": False}}
     origin = Origin({"compiler": "nvcc 13.0.88"}, {"clock_governor": "performance"} if own.is_cpu else identity, "")
-    content = document(own, outcomes, FAST, origin)
+    content = document(own, wanted, FAST, origin)
     (tmp_path / "c.json").write_text(as_text(content), encoding="utf-8")
     read = read_ceilings(tmp_path / "c.json")
     assert (read.kind, read.device, read.compute_capability) == (own.kind, told["name"], (0, 0) if own.is_cpu else (9, 0))
@@ -190,8 +191,8 @@ def test_whole_machines_within_their_budget(program: Program) -> None:
             return of | (held[2] if held[0] < program.now < held[1] else 0)
 
         wanted = candidates(kinds_of(variants), variants, "9.0", settings.quick)
-        outcomes = program.campaign(FakeTelemetry(bits_now), settings, settings.budget).run(wanted)
-        entries = document(own, outcomes, settings, Origin({}, {}, ""))["ceilings"]
+        program.campaign(FakeTelemetry(bits_now), settings, settings.budget).run(wanted)
+        entries = document(own, wanted, settings, Origin({}, {}, ""))["ceilings"]
         entries = [entry for entry in entries if "quick run" not in "".join(entry["reasons"])]
         measured, took = [entry for entry in entries if entry["value"]], program.now - 1
         assert took <= settings.budget + 8.0  # the last job and its pause

@@ -21,7 +21,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build, campaign, measure
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
-from ncu_roofline.cli.outputs import Bar
+from ncu_roofline.cli.bench import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
@@ -185,7 +185,7 @@ def test_what_breaks_the_program_costs_one_job(serving: Path, monkeypatch: pytes
         with pytest.raises(RunnerFailed, match="it can't be started"):
             run(Session(Runner(path), 0))
     monkeypatch.setattr("ncu_roofline.bench.runner._QUICK_CALL", 0.5)
-    with pytest.raises(RunnerFailed, match="it said nothing for"):  # lines come, but no end
+    with pytest.raises(RooflineError, match="it said nothing for"):  # lines come, but no end
         Runner(serving).devices()
 
 

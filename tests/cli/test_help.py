@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 
-from ncu_roofline.cli import COMMANDS, MOST_OPTIONS, parse
-from ncu_roofline.cli.help import HELP
+from ncu_roofline.chips.fields import DATA, read
+from ncu_roofline.cli import COMMANDS, MOST_OPTIONS, Shown, parse
 from tests.cli.command import Command
 
 OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)
 
 
 def test_every_command_has_examples_and_few_options_in_sight(run: Command) -> None:
-    assert {name.split()[0] for name in HELP} == set(COMMANDS)
-    for name, (named, *examples) in HELP.items():
+    told = read(DATA / "help.toml", dict[str, Shown])
+    assert {name.split()[0] for name in told} == set(COMMANDS)
+    for name, (examples, named) in told.items():
         usual, every = (run(*name.split(), option).out for option in ("--help", "--help-all"))
         shown, known = set(OPTION.findall(usual)), set(OPTION.findall(every))
         assert len(shown - {"--help"}) <= MOST_OPTIONS, name

@@ -25,7 +25,7 @@ from ncu_roofline.formats.report import RuleMessage
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
 from ncu_roofline.model.selection import WORTH, at_stake, group, rank, time_by_gpu
-from ncu_roofline.plugin.nvrules.runner import OURS, SKIPPED, KernelAdvice, RuleProblem, plain_text
+from ncu_roofline.plugin.nvrules.runner import OURS, SKIPPED, KernelAdvice, plain_text
 from ncu_roofline.rendering.table import fitted, wrapped
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
@@ -298,16 +298,12 @@ def advice_rows(found: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 class ReportAdvice(NamedTuple):
-    """The advice on one report, the launches that were asked for, and rule files that could not be used.
-
-    ``notes``: what the rules did not get, since it can't be.
-    """
+    """The advice on one report, and the launches asked for; ``notes``: what the rules did not get, since it can't be."""
 
     report: str
     ncu_version: str
     measurements: Measurements
     kernels: tuple[KernelAdvice, ...]
-    problems: tuple[RuleProblem, ...]
     notes: tuple[str, ...] = ()
 
 
