@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -105,9 +105,12 @@ def annotate(
     is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `stripped`
     brings back.  Raises RooflineError for what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs,
     and what ``write`` raises."""
-    given = [pack_folder("rules")] if rules is None else rules
-    own = runner.rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
-    with closing(_without_annotation(path)) as raw, own or nullcontext(runner.load_rules(given) if given else None) as loaded:
+    loaded = None
+    if rules is None and ceilings:
+        loaded = runner.rendered_rules(tuple(render_rules(ceilings=ceilings).items()))
+    elif rules is None or rules:
+        loaded = runner.load_rules([pack_folder("rules")] if rules is None else rules)
+    with closing(_without_annotation(path)) as raw:
         report = Report(raw)
         framing.check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
@@ -160,8 +163,7 @@ class Adviser:
     """Rules for all kernels of a report, whose measurements are ``m``; without any, results of ours are kept."""
 
     def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
-        self._rules, self._ncu_version = rules, ncu_version
-        self._lender, self._foreign = runner.Lender(m), disbelieved(m)
+        self._rules, self._ncu_version, self._m, self._foreign = rules, ncu_version, m, disbelieved(m)
 
     def advice(
         self, kernel: Kernel, own: AbstractSet[str], replaced: AbstractSet[str]
@@ -177,8 +179,8 @@ class Adviser:
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters rejected")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
-        outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
-        results = [runner.collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+        known = runner.known_of(self._m, kernel.index, self._ncu_version)
+        results = self._rules.run(kernel, known=known) if self._rules else ()
         said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]

@@ -147,6 +147,7 @@ def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence
     return {
         "generated": GENERATED,
         "by_release": ncu.BY_RELEASE,
+        "ops_path_since": ncu.OPS_PATH_SINCE,
         "records": "\n".join(map(_definition, (*_RECORDS.values(), _Ceilings))),
         "carried": "\n\n\n".join(map(plain_source, _CARRIED)),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},

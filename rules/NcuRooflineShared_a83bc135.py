@@ -3260,7 +3260,7 @@ def look(handle, section):
     kept = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
     if Kernel not in kept:
         kept[Kernel] = Kernel(action, section)
-    return kept[Kernel], Report(context.frontend())
+    return kept[Kernel], Report(context.frontend(), kept[Kernel].values.get(("release", None)))
 
 
 def once(method):
@@ -3478,11 +3478,17 @@ def mix_of(kernel):
     return Mix(demands(kernel))
 
 
-class Report(object):
-    """What the rule says, on every release: kinds of messages and calls that came later are replaced or left out."""
+TENSOR_SECTION = "section @section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@"
 
-    def __init__(self, frontend):
-        self.frontend = frontend
+
+class Report(object):
+    """What the rule says, on every release: kinds of messages and calls that came later are replaced or left out.
+
+    ``release``: of the report, None inside Nsight Compute.
+    """
+
+    def __init__(self, frontend, release=None):
+        self.frontend, self.release = frontend, release
 
     def kind(self, *names):
         for name in names:
@@ -3526,7 +3532,18 @@ class Report(object):
 
     def missing(self, metrics, what):
         """Say which metrics to collect; the first way of each is enough."""
-        self.note("Collect {} to see {}.".format(", ".join(metrics), what), "Metrics missing")
+        names, why = self.collectable(metrics)
+        self.note("Collect {} to see {}.{}".format(names, what, why), "Metrics missing")
+
+    def collectable(self, names):
+        """What to collect of these metrics and sections, and why not what counts operations of tensor cores: a release before
+        2023.3 can't, but opcodes tell them, too."""
+        kept = [name for name in names if "ops_path_tensor" not in name and "@section:HierarchicalTensor" not in name]
+        if self.release is None or self.release >= (2023, 3) or len(kept) == len(names):
+            return ", ".join(names), ""
+        kept = [name for name in kept if name != "..."] + ["counts per opcode (section @section:SourceCounters:SourceCounters@)"]
+        why = " Operations of tensor cores are counted from Nsight Compute 2023.3 on, not by {}.{}."
+        return ", ".join(kept), why.format(*self.release)
 
 
 class MemoryRoof(object):
