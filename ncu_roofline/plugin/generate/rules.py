@@ -9,7 +9,6 @@ import ast
 import dataclasses
 import hashlib
 import inspect
-import math
 import re
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
@@ -245,31 +244,25 @@ def render(template: str, **context: Any) -> str:
         raise RooflineError("Cannot use the template", TEMPLATES / template, reason, "Install ncu-roofline again.") from error
 
 
-def python(value: Any, indent: int = 0, before: int = 24) -> str:
-    """Python source of nested tuples, dicts and named tuples, the same everywhere: one line if it fits, else one an item.
-    ``before`` is how much stands before it on its line; items of one line fill lines, but for records."""
+def python(value: Any, indent: int = 0) -> str:
+    """Python source of nested tuples, dicts and named tuples, the same everywhere: one line if it fits, else one an item."""
     if isinstance(value, WeightedSum):
         return f"terms({value.text()!r})"
-    if not isinstance(value, (tuple, Mapping)):
-        return repr(value) if value == value else 'float("nan")'
-    opening, closing, items = "(", ")", [("", item) for item in value]
     if isinstance(value, Mapping):
-        opening, closing, items = "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
+        ends, items = "{}", [(f"{key!r}: ", item) for key, item in value.items()]
     elif hasattr(value, "_fields"):
-        usual: Mapping[str, Any] = getattr(value, "_field_defaults", {})
-        opening, said = f"{type(value).__name__.lstrip('_')}(", zip(value._fields, value, strict=True)
-        items = [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
-    flat = ", ".join(key + python(item, before=-math.inf) for key, item in items)  # type: ignore[arg-type]
-    tail = "," if opening == "(" and len(items) == 1 else ""
-    if 4 * indent + before + len(opening + flat + tail + closing) < 160:
-        return opening + flat + tail + closing
-    lines = [""]
-    for key, item in items:
-        text = key + python(item, indent + 1, len(key))
-        fits = not hasattr(item, "_fields") and "\n" not in lines[-1] + text and len(f"{lines[-1]} {text},") <= 156 - 4 * indent
-        lines[-1:] = [f"{lines[-1]} {text},".lstrip()] if fits else [lines[-1], f"{text},"]
-    inner = "".join(f"{'    ' * (indent + 1)}{line}\n" for line in lines if line)
-    return f"{opening}\n{inner}{'    ' * indent}{closing}"
+        usual, said = value._field_defaults, value._asdict().items()
+        ends, items = "()", [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
+    elif isinstance(value, tuple):
+        ends, items = "()", [("", item) for item in value]
+    else:
+        return repr(value) if value == value else 'float("nan")'
+    texts = [f"{key}{python(item, indent + 1)}," for key, item in items]
+    name = type(value).__name__.lstrip("_") if hasattr(value, "_fields") else ""
+    flat = " ".join(texts) if type(value) is tuple and len(texts) == 1 else " ".join(texts).removesuffix(",")
+    if len(flat) + 4 * indent < 128 and "\n" not in flat:
+        return f"{name}{ends[0]}{flat}{ends[1]}"
+    return "\n".join([name + ends[0], *("    " * (indent + 1) + text for text in texts), "    " * indent + ends[1]])
 
 
 def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
