@@ -4885,99 +4885,68 @@ def instructions_saved(kernel, share):
     return share if nearest is not None and nearest.kind == "compute" and not nearest.roof and verdict_of(kernel).text != LATENCY else None
 
 
-class PrecisionBound(object):
+def bound_of(kernel, report, shown, section):
     """What binds the work of some precisions, level by level; ``section`` has their chart."""
-
-    def __init__(self, shown, section):
-        self.shown, self.section = shown, section
-
-    def examine(self, kernel, report):
-        if kernel.capability not in CHIPS:
-            report.note("This rule does not know chips of compute capability {}.{}.".format(*kernel.capability), "Unknown chip")
-            return
-        mine = [(precision, work) for precision, work in kernel.works() if precision.id in self.shown]
-        possible = [precision for precision in PRECISIONS if precision.id in self.shown and kernel.ways(precision)]
-        if possible and all([precision.id in kernel.absent for precision in possible]):
-            labels = ", ".join([precision.label for precision in possible])
-            report.note("{} has no units for work of this kind ({}).".format(kernel.device, labels), "Not on this GPU")
-            return
-        if not mine or kernel.seconds is None:
-            report.missing(self.wanted(kernel), "what binds this kernel")
-            return
-        mix, levels = mix_of(kernel), levels_of(kernel)
-        for precision, work in mine:
-            busiest = mix.busiest is not None and mix.busiest.precision.id == precision.id
-            counts = precision.unit != "flop" or work.total >= MIXED_SHARE * mix.total or busiest
-            if work.total > 0 and counts:
-                if levels:
-                    share = work.total / mix.total if mix.mixed and precision.unit == "flop" else 1.0
-                    self.judge(kernel, report, precision, work, levels, share)
-                else:
-                    report.missing(wanted_traffic(kernel), "what binds " + precision.label)
-
-    def wanted(self, kernel):
+    if kernel.capability not in CHIPS:
+        report.note("This rule does not know chips of compute capability {}.{}.".format(*kernel.capability), "Unknown chip")
+        return
+    possible = [precision for precision in PRECISIONS if precision.id in shown and kernel.ways(precision)]
+    if possible and all([precision.id in kernel.absent for precision in possible]):
+        labels = ", ".join([precision.label for precision in possible])
+        report.note("{} has no units for work of this kind ({}).".format(kernel.device, labels), "Not on this GPU")
+        return
+    mine = [(precision, work) for precision, work in kernel.works() if precision.id in shown]
+    if not mine or kernel.seconds is None:
         names = [] if kernel.seconds is not None else ["gpu__time_duration.sum"]
-        mine = [precision for precision in PRECISIONS if precision.id in self.shown and precision.id not in kernel.absent]
-        for precision in mine:
-            names += [name + ".sum" for way in kernel.ways(precision)[:1] for name, _ in way.counters]
-        return names[:4] + (["..."] if len(names) > 4 else []) + ["(section @section:{0}:{0}@)".format(self.section)]
-
-    def judge(self, kernel, report, precision, work, levels, share):
-        label, unit = precision.label, {"flop": "FLOP", "op": "OP"}[precision.unit]
-        peak, measured = peak_of(kernel, precision)
-        bound = Bound(levels, work.total, peak)
-        if bound.attainable is None:
-            report.note("{} has no roof here: neither the metrics nor this rule give its peak.".format(label), label + " has no roof")
-            return
-        rate = work.total / kernel.seconds
-        fraction = rate / bound.attainable
-        name, roof = "compute", "its {} compute roof".format(si(peak, unit + "/s"))
-        if bound.level is not None:
-            measured, name = bound.level.measured, bound.level.label
-            intensity = work.total / bound.level.traffic.total
-            roof = "the {} that {} allows at {:.3g} {}/B".format(si(bound.attainable, unit + "/s"), name, intensity, unit)
-        text = "{} runs at {}, {} of {}{}.".format(
-            label, si(rate, unit + "/s"), as_percent(fraction), roof, by_whom(kernel, measured)
-        )
-        if share < 1:
-            text += " It is {} of the kernel's work, the rest is of other precisions.".format(as_percent(share))
-        text += " Share of attainable by level: {}.".format(", ".join(by_level(levels, work.total, peak, rate)))
-        if bound.next_value is not None:
-            text += " Next roof: {}, {:.2g}x higher.".format(bound.next_label, bound.next_value / bound.attainable)
-        seen = [(label, work)] + ([(name, bound.level.traffic)] if bound.level is not None else [])
-        tail = counted_as(seen) + slices_note(kernel, bound) + " See the @section:{}:chart@.".format(self.section)
-        place(kernel, report, work, bound, Facts(text, tail, label, name, fraction))
+        for precision in [precision for precision in possible if precision.id not in kernel.absent]:
+            names += [name + ".sum" for name, _ in kernel.ways(precision)[0].counters]
+        names = names[:4] + (["..."] if len(names) > 4 else []) + ["(section @section:{0}:{0}@)".format(section)]
+        report.missing(names, "what binds this kernel")
+        return
+    mix = mix_of(kernel)
+    for precision, work in mine:
+        busiest = mix.busiest is not None and mix.busiest.precision.id == precision.id
+        counts = precision.unit != "flop" or work.total >= MIXED_SHARE * mix.total or busiest
+        if work.total > 0 and counts and levels_of(kernel):
+            share = work.total / mix.total if mix.mixed and precision.unit == "flop" else 1.0
+            place_under_roofs(kernel, report, precision, work, share, section)
+        elif work.total > 0 and counts:
+            ways = [kernel.ways(level) for level in LEVELS if level.chain]
+            report.missing([found[0].counters[0][0] + ".sum" for found in ways if found], "what binds " + precision.label)
 
 
-class Facts(object):
-    def __init__(self, text, tail, label, name, fraction):
-        self.text, self.tail, self.label, self.name, self.fraction = text, tail, label, name, fraction
-
-
-def wanted_traffic(kernel):
-    ways = [kernel.ways(level) for level in LEVELS if level.chain]
-    return [found[0].counters[0][0] + ".sum" for found in ways if found]
-
-
-def slices_note(kernel, bound):
-    guessed = bound.level is not None and bound.level.name == "l2" and kernel.slices_guessed and not bound.level.measured
-    return GUESSED_SLICES if guessed else ""
-
-
-def by_level(levels, work, peak, rate):
-    shown = [(level, level.attainable(work, peak)) for level in levels]
-    return ["{} {}".format(level.label, as_percent(rate / attainable)) for level, attainable in shown if attainable]
-
-
-def place(kernel, report, work, bound, facts):
+def place_under_roofs(kernel, report, precision, work, share, section):
     """Where this precision stands; the headroom of the whole kernel is the verdict's to say."""
-    if facts.fraction > ABOVE:
-        text = " No kernel can exceed its roof: clock or cache state differed between the passes, or the counters don't match."
-        message = report.warn(facts.text + text + facts.tail, "{} above its roof".format(facts.label))
+    label, unit, levels = precision.label, {"flop": "FLOP", "op": "OP"}[precision.unit], levels_of(kernel)
+    peak, measured = peak_of(kernel, precision)
+    bound = Bound(levels, work.total, peak)
+    if bound.attainable is None:
+        report.note("{} has no roof here: neither the metrics nor this rule give its peak.".format(label), label + " has no roof")
+        return
+    rate = work.total / kernel.seconds
+    fraction = rate / bound.attainable
+    name, roof = "compute", "its {} compute roof".format(si(peak, unit + "/s"))
+    counted, info, seen = work, "Work of the pipe whose roof is lowest", [(label, work)]
+    if bound.level is not None:
+        measured, name, counted = bound.level.measured, bound.level.label, bound.level.traffic
+        intensity = work.total / counted.total
+        roof = "the {} that {} allows at {:.3g} {}/B".format(si(bound.attainable, unit + "/s"), name, intensity, unit)
+        info, seen = "Traffic of the level whose roof is lowest", seen + [(name, counted)]
+    text = "{} runs at {}, {} of {}{}.".format(label, si(rate, unit + "/s"), as_percent(fraction), roof, by_whom(kernel, measured))
+    if share < 1:
+        text += " It is {} of the kernel's work, the rest is of other precisions.".format(as_percent(share))
+    shares = [(level.label, level.attainable(work.total, peak)) for level in levels]
+    shares = ["{} {}".format(level, as_percent(rate / attainable)) for level, attainable in shares if attainable]
+    text += " Share of attainable by level: {}.".format(", ".join(shares))
+    if bound.next_value is not None:
+        text += " Next roof: {}, {:.2g}x higher.".format(bound.next_label, bound.next_value / bound.attainable)
+    guessed = bound.level is not None and bound.level.name == "l2" and kernel.slices_guessed and not measured
+    tail = counted_as(seen) + (GUESSED_SLICES if guessed else "") + " See the @section:{}:chart@.".format(section)
+    if fraction > ABOVE:
+        text += " No kernel can exceed its roof: clock or cache state differed between the passes, or the counters don't match."
+        message = report.warn(text + tail, "{} above its roof".format(label))
     else:
-        message = report.fine(facts.text + facts.tail, "{} at {} of its {} roof".format(facts.label, as_percent(facts.fraction), facts.name))
-    counted = bound.level.traffic if bound.level is not None else work
-    info = "Traffic of the level whose roof is lowest" if bound.level is not None else "Work of the pipe whose roof is lowest"
+        message = report.fine(text + tail, "{} at {} of its {} roof".format(label, as_percent(fraction), name))
     report.focus(message, kernel.main(counted), info, False)
 
 
