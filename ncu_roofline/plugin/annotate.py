@@ -100,7 +100,7 @@ def annotate(
 ) -> Account:
     """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
 
-    ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
+    ``rules`` are folders of rules, whose code runs; if not said, those that come with the package, which judge with
     the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back one by one, to show how far the work
     is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `stripped`
     brings back.  Raises RooflineError for what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs,

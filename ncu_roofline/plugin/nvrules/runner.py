@@ -177,28 +177,27 @@ class RuleModules:
 
 
 def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
-    """The rules in these folders, or single rule files, parents first; loaded once while the files stay as they are.
+    """The rules in these folders, parents first; loaded once while the files stay as they are.
 
     Of several rules with one identifier the first counts.  Raises RooflineError for a folder without any rule; files that
     are broken are listed in ``problems``.
     """
     places = tuple(Path(folder).absolute() for folder in folders)
-    files = (file for place in places for file in (matching(place, "*.py") or [place]) if file.exists())
-    return _loaded(places, tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    files = (file.stat() for place in places for file in matching(place, "*.py") if file.exists())
+    return _loaded(places, tuple((file.st_mtime_ns, file.st_size) for file in files))
 
 
 @lru_cache(maxsize=1)
 def _loaded(places: tuple[Path, ...], _states: tuple[tuple[int, int], ...]) -> RuleSet:
-    parents = [place.parent if place.suffix == ".py" else place for place in places]
     found: dict[str, Rule] = {}
     problems: list[RuleProblem] = []
-    for place, parent in zip(places, parents, strict=True):
+    for place in places:
         try:
-            files = sorted(path for path in parent.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
+            files = sorted(path for path in place.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
         except OSError as error:
             raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
-        modules = RuleModules([one.resolve() for one in dict.fromkeys([parent, *parents])])
-        rules = [rule for path in (files if place == parent else [place]) if (rule := _load(path, modules, problems))]
+        modules = RuleModules([place, *places])
+        rules = [rule for path in files if (rule := _load(path, modules, problems))]
         if not rules:
             reason = f"{problems[-1].path}: {problems[-1].reason}" if problems else "it holds no rule"
             raise RooflineError("Cannot use rules", place, reason, _NEXT_STEP)
