@@ -5974,26 +5974,9 @@ class Bound(object):
         self.next_value, self.next_label = min(higher) if higher and self.level is not None else (None, "")
 
 
-class Demand(object):
-    """What one precision asks of its pipe: seconds at its peak, and those that its instructions need, fused or not.
-
-    Both are 0 without work and None where the work has no roof.
-    """
-
-    def __init__(self, kernel, precision, work):
-        self.precision, self.work = precision, work
-        named = [name for name, ranges in sorted(precision.pipes.items()) if kernel.is_among(ranges)]
-        # What precisions of one pipe ask of it adds up; all tensor types share one.
-        self.pipe = named[0] if named else ("tensor" if precision.kind == "tensor" else precision.id)
-        needed = slots(Numbers, work.total, or_unknown(work.fused), kernel.facts.halves, precision.counts_instructions)
-        peak = peak_of(kernel, precision)[0]
-        self.seconds = ratio(work.total, peak) if work.total > 0 else 0.0
-        self.mix_seconds = ratio(needed, peak) if work.total > 0 else 0.0
-
-
 @once
 def demands(kernel):
-    """One of every precision that adds to the work; by instruction family where the families make up the whole."""
+    """What every precision that adds to the work asks of its pipe; by instruction family where the families make up the whole."""
     works = kernel.works()
     included = set([name for _, work in works for name in work.includes])
     found = []
@@ -6002,10 +5985,21 @@ def demands(kernel):
             continue
         families = [(p, part) for p, part in works if p.part_of == precision.id and not p.adds]
         if families and whole_of(sum([part.total for _, part in families]), work.total):
-            found += [Demand(kernel, p, part) for p, part in families]
+            found += [demand(kernel, p, part) for p, part in families]
         else:
-            found.append(Demand(kernel, precision, work))
+            found.append(demand(kernel, precision, work))
     return found
+
+
+def demand(kernel, precision, work):
+    named = [name for name, ranges in sorted(precision.pipes.items()) if kernel.is_among(ranges)]
+    # What precisions of one pipe ask of it adds up; all tensor types share one.
+    pipe = named[0] if named else ("tensor" if precision.kind == "tensor" else precision.id)
+    needed = slots(Numbers, work.total, or_unknown(work.fused), kernel.facts.halves, precision.counts_instructions)
+    peak = peak_of(kernel, precision)[0]
+    if not peak or work.total <= 0:
+        return Asked(precision, pipe, work.total, work.total, 0.0, 0.0)
+    return Asked(precision, pipe, work.total, 0.0, work.total / peak, needed / peak)
 
 
 class Mix(object):
@@ -6013,10 +6007,9 @@ class Mix(object):
     largest demand; ``mixed`` is whether a second precision has a share that counts."""
 
     def __init__(self, found):
-        flops = [demand for demand in found if demand.precision.unit == "flop"]
-        self.used = [demand for demand in flops if demand.work.total > 0]
-        asked = [Asked(one.precision, one.pipe, one.work.total, 0.0, or_unknown(one.seconds), 0.0) for one in flops]
-        whole = together(Numbers, asked)
+        flops = [one for one in found if one.precision.unit == "flop"]
+        self.used = [one for one in flops if one.work > 0]
+        whole = together(Numbers, [one._replace(seconds=math.nan) if one.roofless > 0 else one for one in flops])
         self.total, self.seconds = whole.work, unless_unknown(whole.seconds)
         self.mixed = whole.work > 0 and whole.second >= MIXED_SHARE * whole.work
         self.peak = ratio(self.total, self.seconds)
@@ -6039,13 +6032,9 @@ def row_of(kernel):
     counters, found = kernel.counters, demands(kernel)
     levels = [reached(kernel, level) for level in LEVELS]
     shares = [(unit.id, busy(kernel, unit)) for unit in HARDWARE.units]
-    asked = []
-    for demand in [demand for demand in found if demand.work.total > 0]:
-        roofless = demand.work.total if demand.seconds is None else 0.0
-        seconds, mixed = demand.seconds or 0.0, demand.mix_seconds or 0.0
-        asked.append(Asked(demand.precision, demand.pipe, demand.work.total, roofless, seconds, mixed))
-    seconds = dict([(name, or_unknown(kernel.seconds)) for name in [""] + [demand.pipe for demand in found]])
-    lower = any([demand.work.lower for demand in found if not demand.precision.on_request])
+    asked = [one for one in found if one.work > 0]
+    seconds = dict([(name, or_unknown(kernel.seconds)) for name in [""] + [one.pipe for one in found]])
+    lower = any([kernel.work(one.precision).lower for one in found if not one.precision.on_request])
     gauges = dict([(gauge.id, counters.gauge(gauge).values) for gauge in HARDWARE.gauges + HARDWARE.counts])
     gauges.update([(one.level.id, or_unknown(traffic_total(kernel, one.level))) for one in levels if one.level.id == "l1"])
     known = [gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
