@@ -6253,14 +6253,7 @@ OPCODE = re.compile(r"\s*(?:@!?U?P\w*\s+)?([A-Z]\w*(?:\.\w+)*)")
 TARGET = re.compile(r"\b0x([0-9a-f]+)\s*$")
 
 
-def listing(
-    executed,
-    functions,
-    text,
-    line,
-    kind_of,
-    unit_of,
-):
+def listing(executed, functions, text, line, kind_of, unit_of):
     """The instructions that were executed, by address; ``functions`` are the addresses where these begin.
 
     Where nobody tells the ``text`` of instructions, those that are executed equally often one after the other are a block.
@@ -6320,13 +6313,7 @@ def goes_past(name, text):
     return name not in ENDS or name == "CALL" or "@" in text or "," in text
 
 
-def blocks_of(
-    addresses,
-    names,
-    owners,
-    targets,
-    equal,
-):
+def blocks_of(addresses, names, owners, targets, equal):
     """The first address of the block that each is in; ``equal``: what is the same for all of a block."""
     starts, blocks, before, begin = set(targets.values()) | set(owners.values()), {}, None, 0
     for address in addresses:
@@ -6338,9 +6325,7 @@ def blocks_of(
     return blocks
 
 
-def loops_of(
-    blocks, owners, targets, goes_on
-):
+def loops_of(blocks, owners, targets, goes_on):
     """The blocks of each natural loop, by its header; None if that takes too long."""
     before = {block: [] for block in blocks.values()}
     ways = list(targets.items()) + [(address, address + INSTRUCTION) for address in goes_on]
@@ -6361,9 +6346,7 @@ def loops_of(
     return found
 
 
-def body_of(
-    header, latch, before, entries, most
-):
+def body_of(header, latch, before, entries, most):
     """What leads to a latch without passing the header, and the steps that took.
 
     Nothing if one can enter there, as then the header is none.
