@@ -18,7 +18,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -183,8 +183,9 @@ class Adviser:
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters rejected")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
-        known = runner.known_of(self._m, kernel.index, self._ncu_version)
-        results = self._rules.run(kernel, known=known) if self._rules else ()
+        results: Sequence[RuleResult] = ()
+        if self._rules is not None:
+            results = self._rules.run(kernel, known=runner.known_of(self._m, kernel.index, self._ncu_version))
         said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
@@ -509,8 +510,8 @@ class Addition(NamedTuple):
     metrics: Sequence[tuple[str, Value]] = ()
     sections: Sequence[bytes] = ()
     rules: Sequence[RuleResult] = ()
-    replaced_sections: Collection[str] = ()
-    replaced_rules: Collection[str] = ()
+    replaced_sections: AbstractSet[str] = frozenset()
+    replaced_rules: AbstractSet[str] = frozenset()
 
 
 class _Layout:
