@@ -291,11 +291,9 @@ class Maker(Lowering):
             for variant, (work, chips) in enumerate(self.sums(precision).items()):
                 for sums, here in self.sums(level).items():
                     if chips & here:
-                        name, text = (
-                            f"{precision.id}_{variant}_per_{sums.counters()[0]}",
-                            f"({_expression(work)}) / ({_expression(sums)})",
-                        )
-                        found[self.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
+                        name = f"{precision.id}_{variant}_per_{sums.counters()[0]}"
+                        quotient = f"({_expression(work)}) / ({_expression(sums)})"
+                        found[self.define(name, quotient, _inputs(work) + _inputs(sums), chips & here)] = chips & here
             if found:
                 rows.append(self.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
         return _table(f"{precision.label} intensity", rows)

@@ -11,6 +11,7 @@ import contextlib
 import math
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -245,10 +246,8 @@ def rendered_rules(texts: tuple[tuple[str, str], ...]) -> RuleSet:
 
 def _described(error: BaseException) -> str:
     """An exception in a few words, with the place in the rule's file where it came up."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    place = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where is not None else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     text = str(error).strip() or type(error).__name__
     return f"{text}{place}" if isinstance(error, SystemError) else f"{type(error).__name__}: {text}{place}"
 
