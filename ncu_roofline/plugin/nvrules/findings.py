@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -205,6 +205,13 @@ def findings(
                 times[title] += 1
                 groups[key].append(_Said((one.report, one.launch), one.seconds, message))
 
+    @cache
+    def gains() -> dict[Launch, float]:
+        """Seconds that each launch could save, NaN where unknown."""
+        columns = roofline(measurements, ceilings, by="launch").kernel_columns
+        launches = zip(columns["report"].tolist(), columns["launch"].tolist(), strict=True)
+        return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
+
     kept, clocks, left_out = list[Finding](), defaultdict[str, list[str]](list), 0
     of_clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
     for (row, rule, rule_name, like, number), said in groups.items():
@@ -224,7 +231,8 @@ def findings(
         promised = [one.promised for one in said if math.isfinite(one.promised)]
         recoverable = sum(promised) * factor if promised else math.nan
         if rule == VERDICT:  # as the kernel's row says if these are all its launches, else what each could save
-            recoverable = kernel.recoverable if len(said) == advised[row] else sum(one.promised for one in said) * factor
+            all_of_it = len(said) == advised[row]
+            recoverable = kernel.recoverable if all_of_it else sum(gains()[one.launch] for one in said) * factor
         known_by = "\0".join([kernel.full_name, rule, like, *([str(number)] if number else [])])
         identifier = hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID]
         words = (rule, rule_name, first.type, title, text, spoken, tuple(one.launch for one in said))
