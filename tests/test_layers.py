@@ -34,7 +34,7 @@ ROOMS = {
 }
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
 ANALYSES = (
-    ("columns", "hierarchical"),
+    ("hierarchical",),
     ("compare", "fma_mix", "instruction", "phases", "portability", "ranks", "run", "source", "time"),
     ("notebook",),
 )

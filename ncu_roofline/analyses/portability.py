@@ -28,17 +28,18 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, expression, first_found
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.chips.formulas import INSTEAD, why_not
 from ncu_roofline.chips.verdict import REPEATED
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, plain_table, recognised
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model import Displayed, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
-from ncu_roofline.model.columns import UNUSED, columns_of
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.plausible import left_out
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import as_percent, frame_of, of_rows, seen
-from ncu_roofline.rendering.document import Column, Document, Table, markdown
+from ncu_roofline.rendering.document import Column, Document, Table, columns_of, markdown
 from ncu_roofline.rendering.frames import json_rows, records, units_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def _bound(bound: str) -> str:
     return _BOUNDS.get(bound) or level_style(bound).label
 
 
-_OF, _CALLED = columns_of("portability"), {"precision": precision_label, "bound": _bound}
+_OF = columns_of(read(DATA / "columns" / "portability.toml", dict[str, Any]))
+_CALLED = {"precision": precision_label, "bound": _bound}
 PORTABILITY_PLATFORMS = tuple(replace(one, words=_CALLED.get(one.name)) for one in _OF["platforms"])
 PORTABILITY_SUMMARY = _OF["summary"]
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}

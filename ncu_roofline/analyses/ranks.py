@@ -19,19 +19,19 @@ from ncu_roofline.base.files import TEMPORARY, ReportNames, natural_order
 from ncu_roofline.base.texts import clean, expression, plural
 from ncu_roofline.base.units import time_text
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.chips.verdict import MIXED_SHARE
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, measurements_of, roofline
-from ncu_roofline.model.columns import columns_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, points_of, seen
 from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
 from ncu_roofline.model.work import total_flops, uncounted_tensor
-from ncu_roofline.rendering.document import Column, Document, Table
+from ncu_roofline.rendering.document import Column, Document, Table, columns_of
 from ncu_roofline.rendering.frames import records
 
 THRESHOLD = 3.5
@@ -59,7 +59,7 @@ _PCI = tuple(f"device__attribute_pci_{part}_id" for part in ("domain", "bus", "d
 Row = dict[str, Any]
 
 
-_OF = columns_of("ranks")
+_OF = columns_of(read(DATA / "columns" / "ranks.toml", dict[str, Any]))
 RANK_KERNELS, RANK_POINTS, RANK_RANKS = ((*_OF["where"], *_OF[name]) for name in ("kernels", "points", "ranks"))
 TABLES = {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.files import ReportNames, matching, pack_folder
+from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_ceilings, add_launches, add_reports, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, write_text
@@ -76,8 +73,7 @@ def run_advise(args: Namespace) -> int:
         from ncu_roofline.plugin.generate.rules import render_rules
 
         rules = (), tuple(render_rules(ceilings=drawn).items())
-    with _loaded(rules):  # says at once what is wrong with a folder
-        pass
+    _loaded(rules)  # says at once what is wrong with a folder
     paths = reading.expand(args.reports)
     names = ReportNames(full=True) if args.full_paths else ReportNames.apart(paths)
     # A bar over the launches; with several reports there is one over these.
@@ -96,24 +92,12 @@ def run_advise(args: Namespace) -> int:
     return 1 if failed else 0
 
 
-@contextlib.contextmanager
-def _loaded(rules: Rules) -> Iterator[RuleSet]:
-    """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
-    from ncu_roofline.plugin.nvrules.runner import rendered_rules
+def _loaded(rules: Rules) -> RuleSet:
+    """The rules.  Works on other machines as well, given folders there provided."""
+    from ncu_roofline.plugin.nvrules.runner import load_rules, rendered_rules
 
     folders, rendered = rules
-    files = [file for folder in folders for file in (matching(folder, "*.py") or [Path(folder)]) if file.exists()]
-    states = tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)  # workers of a cluster live for long
-    with rendered_rules(rendered) if rendered else contextlib.nullcontext(_loaded_once(folders, states)) as loaded:
-        yield loaded
-
-
-@lru_cache(maxsize=1)
-def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleSet:
-    """Reading rules takes as long as running them on fifty launches, so not for each report anew."""
-    from ncu_roofline.plugin.nvrules.runner import load_rules
-
-    return load_rules(folders)
+    return rendered_rules(rendered) if rendered else load_rules(folders)
 
 
 def _advise(
@@ -126,7 +110,8 @@ def _advise(
 
     check_report(path, "rules read more of a report than its metrics")
     name, select = names(typed), Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
-    with read_report(path) as report, _loaded(rules) as loaded:
+    loaded = _loaded(rules)
+    with read_report(path) as report:
         reading.check_kernels(report)
         measurements = select.launches(measurements_of(report, label=name))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter

@@ -18,9 +18,9 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ import numpy as np
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, load_spec
-from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.fields import Capability, WeightedSum
 from ncu_roofline.chips.formulas import SAME_CLOCK, twin
 from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, PLAIN, TENSOR_SECTION, Color
@@ -101,14 +101,17 @@ def annotate(
 ) -> Account:
     """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
 
-    ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
+    ``rules`` are folders of rules, whose code runs; if not said, those that come with the package, which judge with
     the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back one by one, to show how far the work
     is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `stripped`
     brings back.  Raises RooflineError for what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs,
     and what ``write`` raises."""
-    given = [pack_folder("rules")] if rules is None else rules
-    own = runner.rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
-    with closing(_without_annotation(path)) as raw, own or nullcontext(runner.load_rules(given) if given else None) as loaded:
+    loaded = None
+    if rules is None and ceilings:
+        loaded = runner.rendered_rules(tuple(render_rules(ceilings=ceilings).items()))
+    elif rules is None or rules:
+        loaded = runner.load_rules([pack_folder("rules")] if rules is None else rules)
+    with closing(_without_annotation(path)) as raw:
         report = Report(raw)
         framing.check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
@@ -118,29 +121,33 @@ def annotate(
         shown = with_levels_that_matter(m, spec, Selection())
         explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
         account = Account(replace(explained, notes=(*report.warnings, *explained.notes)))
-        adviser, applied = Adviser(loaded, report.ncu_version, m), set[int]()
+        adviser = Adviser(loaded, report.ncu_version, m)
 
         def additions(kernels: Iterable[Kernel]) -> Iterator[Addition]:
             for i, kernel in enumerate(kernels):
-                plan = planner.plan(i)
-                present = {OVERVIEW, *(identifier(chart.id) for chart in plan.charts)}
-                results, replaced = adviser.advice(kernel, present, plan.replaced)
-                account.worked.update(chart.id for chart in plan.charts)
-                drawn = [chart for chart in plan.charts if chart.drawn]
+                charts, added = planner.plan(i)
+                present = {OVERVIEW, *(identifier(chart.id) for chart in charts)}
+                results, replaced = adviser.advice(kernel, present, added.replaced_sections)
+                account.worked.update(chart.id for chart in charts)
+                drawn = [chart for chart in charts if chart.drawn]
                 account.charts.update(chart.id for chart in drawn)
                 account.dots.update({level.id for chart in drawn for level in chart.levels if level.moved})
                 for rule in results:
                     account.messages[rule.name] += len(rule.messages)
-                applied.add(id(plan.ceilings))
-                yield Addition(plan.metrics, plan.sections, results, plan.replaced, replaced)
+                yield added._replace(rules=results, replaced_rules=replaced)
 
         with np.errstate(all="ignore"):
             planner = Planner(m, ceilings)
-            names = list(dict.fromkeys(name for i in range(len(m)) for name, _ in planner.plan(i).metrics))
+            names = list(dict.fromkeys(name for i in range(len(m)) for name, _ in planner.plan(i)[1].metrics))
             write(appended(raw, names, additions(watch(report.kernels, len(report)))))
-        idle = [file.provenance for file in ceilings if id(file) not in applied]
+        applied = [_ceilings_of(ceilings, *gpu) for gpu in m.gpus]
+        idle = [file.provenance for file in ceilings if file not in applied]
         account.unused = "; ".join(f"{name} (other ceilings stand for the GPUs of the report)" for name in idle)
     return account
+
+
+def _ceilings_of(ceilings: Sequence[Ceilings], device: str, capability: Capability) -> Ceilings | None:
+    return next((file for file in ceilings if file.applies_to(device, capability)), None)
 
 
 def _without_annotation(path: PathName) -> RawFile:
@@ -161,8 +168,7 @@ class Adviser:
     """Rules for all kernels of a report, whose measurements are ``m``; without any, results of ours are kept."""
 
     def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
-        self._rules, self._ncu_version = rules, ncu_version
-        self._lender, self._foreign = runner.Lender(m), disbelieved(m)
+        self._rules, self._ncu_version, self._m, self._foreign = rules, ncu_version, m, disbelieved(m)
 
     def advice(
         self, kernel: Kernel, own: AbstractSet[str], replaced: AbstractSet[str]
@@ -178,8 +184,9 @@ class Adviser:
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters rejected")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
-        outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
-        results = [runner.collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+        results: Sequence[RuleResult] = ()
+        if self._rules is not None:
+            results = self._rules.run(kernel, known=runner.known_of(self._m, kernel.index, self._ncu_version))
         said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
@@ -207,8 +214,8 @@ def _adapted(result: RuleResult, present: AbstractSet[str]) -> RuleResult:
 # What is known of a launch in texts that are the same for many launches, from which its sections are made once.
 
 
-class RoofPlan(NamedTuple):
-    """A compute roof or a bandwidth roof."""
+class Roof(NamedTuple):
+    """A compute roof, or a memory level with its bandwidth roof."""
 
     id: str
     label: str
@@ -216,44 +223,30 @@ class RoofPlan(NamedTuple):
     measured: float | None = None  # operations or bytes per second, None if it was not
     whose: str = ""
     file: str = ""
+    derivation: str = ""  # how a level's traffic was counted, "" if it was not
+    moved: bool = False  # whether there was any
+
+    @property
+    def known(self) -> bool:
+        return bool(self.theory) or self.measured is not None
 
 
-class LevelPlan(NamedTuple):
-    """A memory level and its roof."""
-
-    id: str
-    label: str
-    derivation: str  # how its traffic was counted, "" if it was not
-    moved: bool  # whether there was any
-    roof: RoofPlan
-
-
-class ChartPlan(NamedTuple):
+class Chart(NamedTuple):
     """The chart of one precision."""
 
     id: str
     label: str
     unit: str
     derivation: str
-    roofs: tuple[RoofPlan, ...]
-    levels: tuple[LevelPlan, ...]
+    roofs: tuple[Roof, ...]
+    levels: tuple[Roof, ...]
     placed: bool  # the launch has a place under a roof, what binds it and how much it attains
     clock: str
     drawn: bool  # viewers draw it, as it has a dot, and a roof from metrics on both sides
 
 
-class LaunchPlan(NamedTuple):
-    """All charts of one launch, its metrics and sections, our collected sections that these replace, its GPU's ceilings."""
-
-    charts: tuple[ChartPlan, ...]
-    metrics: tuple[tuple[str, Value], ...]
-    sections: tuple[bytes, ...]
-    replaced: frozenset[str]
-    ceilings: Ceilings | None
-
-
 class Planner:
-    """The plans of launches.  Raises RooflineError for ceilings that fit none of the GPUs."""
+    """What launches get, but for advice.  Raises RooflineError for ceilings that fit none of the GPUs."""
 
     def __init__(self, m: Measurements, ceilings: Sequence[Ceilings]) -> None:
         self._points = roofline(m, ceilings).point_columns
@@ -266,21 +259,21 @@ class Planner:
         self._labels = {level.id: level.label for level in self._spec.levels}
         self._labels |= {roof: p.roof_label(roof) for p in self._spec.precisions for roof in p.roof_ids()}
 
-    def plan(self, i: int) -> LaunchPlan:
-        """The plan of the launch at position ``i``."""
+    def plan(self, i: int) -> tuple[list[Chart], Addition]:
+        """The charts of the launch at position ``i``, and what is added for them."""
         m, spec = self._m, self._spec
-        file = next((one for one in self._ceilings if one.applies_to(m.device[i], m.capability[i])), None)
+        file = _ceilings_of(self._ceilings, m.device[i], m.capability[i])
         clocks = ((m.clock[i], "the profiled SM clock"), (m.clock_max[i], "the maximum SM clock"))
         known = ((float(value), text) for value, text in clocks if math.isfinite(value) and value > 0)
         clock, clock_text = next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
         seconds = float(m.seconds[i])
-        levels: list[LevelPlan] = []
+        levels: list[Roof] = []
         for level in spec.levels:
             derivation = self._text(level, m.traffic, level.id, i, _COUNTS)
             if derivation or level.id in spec.chain:
                 roof = self._roof(level, level.id, i, file)
-                if derivation or roof.theory or roof.measured is not None:
-                    levels.append(LevelPlan(level.id, level.label, derivation, _value(m.traffic, level.id, i) > 0, roof))
+                levels.append(roof._replace(derivation=derivation, moved=_value(m.traffic, level.id, i) > 0))
+        levels = [level for level in levels if level.derivation or level.known]
         # Zeros only of what the counters of CUDA cores tell, the others are many.
         works = {p: _value(m.work, p.id, i) for p in spec.precisions if not p.on_request}
         works = {p: value for p, value in works.items() if value > 0 or (value == 0 and p.kind == "core" and not p.opcodes)}
@@ -290,11 +283,10 @@ class Planner:
         bounds = {p.id: str(self._points["binds"][self._point[i, p.id]]) if (i, p.id) in self._point else "" for p in working}
         charts = []
         for p in working:
-            lines = [self._roof(p, roof, i, file) for roof in p.roof_ids()]
-            roofs = tuple(roof for roof in lines if roof.theory or roof.measured is not None)
-            theory = any(roof.theory for roof in roofs) and any(level.roof.theory for level in near)
+            roofs = tuple(roof for name in p.roof_ids() if (roof := self._roof(p, name, i, file)).known)
+            theory = any(roof.theory for roof in roofs) and any(level.theory for level in near)
             drawn = theory and any(level.moved for level in near)
-            charts.append(ChartPlan(p.id, p.label, p.unit, texts[p.id], roofs, near, bounds[p.id] != "", clock_text, drawn))
+            charts.append(Chart(p.id, p.label, p.unit, texts[p.id], roofs, near, bounds[p.id] != "", clock_text, drawn))
         metrics: list[tuple[str, Value]] = [(f"{PREFIX}annotated_by", f"ncu-roofline {__version__}")]
         for p, value in works.items():
             rate = value / seconds
@@ -304,7 +296,7 @@ class Planner:
             metrics += [(_name(_TRAFFIC, one.id), value), (_name(TRAFFIC_RATE, one.id), value / seconds)]
         metrics += [(_name(_FROM, p.id), texts[p.id]) for p in works]
         metrics += [(_name(_FROM, one.id), one.derivation) for one in levels if one.derivation]
-        peaks = [roof.id for c in charts for roof in (*c.roofs, *(level.roof for level in c.levels)) if roof.theory]
+        peaks = [roof.id for c in charts for roof in (*c.roofs, *c.levels) if roof.theory]
         metrics += [(_CLOCK, clock)] if peaks else []
         for peak in dict.fromkeys(peaks):
             value = _value(m.compute, peak, i)
@@ -326,9 +318,9 @@ class Planner:
         for p in (p for p, chart in zip(working, charts, strict=True) if chart.drawn):
             replaced |= {one.section for one in spec.precisions if one.section and one.id in (p.id, p.beside)}
             replaced |= {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if p.kind == "tensor" else set()
-        return LaunchPlan(tuple(charts), tuple(finite), (overview, *sections), frozenset(replaced), file)
+        return charts, Addition(tuple(finite), (overview, *sections), replaced_sections=replaced)
 
-    def _roof(self, item: Precision | Level, roof: str, i: int, file: Ceilings | None) -> RoofPlan:
+    def _roof(self, item: Precision | Level, roof: str, i: int, file: Ceilings | None) -> Roof:
         bandwidth = isinstance(item, Level)
         theory = self._text(item, self._m.bandwidth if bandwidth else self._m.compute, roof, i, _PEAKS)
         if theory and roof.endswith(".nofma"):
@@ -336,13 +328,13 @@ class Planner:
         ceiling = (file.bandwidth(roof) if bandwidth else file.compute(roof)) if file else None
         values = self._roofs.values("bandwidth" if bandwidth else "compute", roof)
         if not (ceiling and file and values.measured[i]):
-            return RoofPlan(roof, self._labels[roof], theory)
+            return Roof(roof, self._labels[roof], theory)
         value = float(values.drawn[i])
         clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
         change = value / ceiling.value if ceiling.follows_sm_clock else 1.0
         scaled = ", scaled to this launch's clock" if abs(change - 1) > SAME_CLOCK else ""
         whose = f"{self._roofs.between(file, ceiling, roof, [i]) or ceiling.id} of {file.provenance}{clock}{scaled}"
-        return RoofPlan(roof, self._labels[roof], theory, value, whose, f"{file.status}: {file.provenance}")
+        return Roof(roof, self._labels[roof], theory, value, whose, f"{file.status}: {file.provenance}")
 
     def _text(
         self, item: Precision | Level, quantities: Mapping[str, Quantity], key: str, i: int, forms: Mapping[str, str]
@@ -406,7 +398,7 @@ def identifier(precision: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: tuple[Origin, ...]) -> bytes:
+def _overview(counted: tuple[str, ...], levels: tuple[Roof, ...], origins: tuple[Origin, ...]) -> bytes:
     """Numbers, and in words how they were counted: in a table ncu-ui would give names of counters rows several lines high."""
     of = [(_WORK, one.id, f"{one.label} work", f" [{_UNITS[one.unit]}]") for one in load_spec().precisions if one.id in counted]
     of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels if level.derivation]
@@ -421,7 +413,7 @@ def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: 
 
 
 @lru_cache(maxsize=1024)
-def _chart_section(chart: ChartPlan, order: int) -> bytes:
+def _chart_section(chart: Chart, order: int) -> bytes:
     unit, title = _UNITS[chart.unit], f"{chart.label} roofline"
     header = [_metric(_name(_GIGA_RATE, chart.id), f"{chart.label} performance [G{unit}/s]")]
     if chart.placed:
@@ -429,7 +421,7 @@ def _chart_section(chart: ChartPlan, order: int) -> bytes:
         header.append(_metric(f"{_name(_ATTAINED, chart.id)}.pct", "Share of what it allows"))
     moved = [level for level in chart.levels if level.moved]
     header += [_metric(_name(_INTENSITY, chart.id, one.id), f"{one.label} intensity [{unit}/byte]") for one in moved]
-    roofs = (*chart.roofs, *(level.roof for level in chart.levels))
+    roofs = (*chart.roofs, *chart.levels)
     parts = [_ORIGIN, "Dots and lines say what they are made of when pointed at.", f"Theoretical roofs stand at {chart.clock}."]
     hues = ", ".join(f"{one.label} {load_spec().level(one.id).hue}" for one in chart.levels)
     parts += [f"Colours: {hues}; other compute roofs grey."] if chart.drawn else []
@@ -472,26 +464,25 @@ def _encoded(name: str, title: str, order: int, description: str, header: Sequen
     return data
 
 
-def _rooflines(chart: ChartPlan) -> Iterator[Any]:
+def _rooflines(chart: Chart) -> Iterator[Any]:
     """Theoretical roofs; then measured ones as constants, lighter; where one of two lines was not measured, the theoretical."""
-    levels = [one for one in chart.levels if one.roof.theory]
-    for roof, level, color in _pairs([one for one in chart.roofs if one.theory], levels):
-        label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}"
-        yield made_roof(_per_second(roof), _per_second(level.roof), label, color.light)
-    levels = [one for one in chart.levels if one.roof.measured is not None or one.roof.theory]
-    some = any(one.roof.measured is not None for one in levels)
+    for roof, level, color in _pairs([one for one in chart.roofs if one.theory], [one for one in chart.levels if one.theory]):
+        label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.theory}; {roof.theory}"
+        yield made_roof(_per_second(roof), _per_second(level), label, color.light)
+    levels = [one for one in chart.levels if one.known]
+    some = any(one.measured is not None for one in levels)
     for roof, level, color in _pairs(chart.roofs, levels):
         # Without a level that was measured the compute roof is drawn with one that was.
-        if level.roof.measured is not None or (roof.measured is not None and not some):
+        if level.measured is not None or (roof.measured is not None and not some):
             lines, texts = [], []
-            for one, unit in ((roof, f"{chart.unit}/s"), (level.roof, "byte/s")):  # measured, else theoretical
+            for one, unit in ((roof, f"{chart.unit}/s"), (level, "byte/s")):  # measured, else theoretical
                 known = one.measured is not None
                 lines.append(made_value(constant=one.measured) if known else _per_second(one))
                 texts.append(f"{format_value(one.measured or 0.0, unit)}, {one.whose}" if known else "theoretical")
-            yield made_roof(lines[0], lines[1], f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}", color.dark)
+            yield made_roof(lines[0], lines[1], f"measured: {level.label} {texts[1]}; {roof.label} {texts[0]}", color.dark)
 
 
-def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
+def _pairs(roofs: Sequence[Roof], levels: Sequence[Roof]) -> list[tuple[Roof, Roof, Color]]:
     """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
     outermost level, and these first, as viewers draw later ones over them; then levels beside the chain (shared memory)."""
     if not roofs or not levels:
@@ -501,12 +492,12 @@ def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple
     return others + [(roofs[0], level, _color(level)) for level in in_order]
 
 
-def _per_second(roof: RoofPlan) -> Any:
+def _per_second(roof: Roof) -> Any:
     """A peak per cycle times the clock: the form that viewers want at least one roof in."""
     return made_value(_metric(_name(PEAK, roof.id)), clock=_metric(_CLOCK))
 
 
-def _color(level: LevelPlan) -> Color:
+def _color(level: Roof) -> Color:
     return load_spec().level(level.id).color
 
 
@@ -520,8 +511,8 @@ class Addition(NamedTuple):
     metrics: Sequence[tuple[str, Value]] = ()
     sections: Sequence[bytes] = ()
     rules: Sequence[RuleResult] = ()
-    replaced_sections: Collection[str] = ()
-    replaced_rules: Collection[str] = ()
+    replaced_sections: AbstractSet[str] = frozenset()
+    replaced_rules: AbstractSet[str] = frozenset()
 
 
 class _Layout:

@@ -133,6 +133,28 @@ FORMS: Mapping[str, Callable[[float], str]] = {
 """How a ratio is written."""
 
 
+def columns_of(stated: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[Column, ...]]:
+    """The columns of a file of `data/columns`, as read, by table, in its order.
+
+    A row is ``column = [unit, meaning, what people see of it]``, the last the other fields of a `Column` where some differ; the
+    unit of texts is "text", that of whole numbers "integer", and that of texts of numbers, to the right as these, "cell".  The
+    row of a table's name that holds a text stands for the columns of that table, which is above.
+    """
+    dtypes = {"text": "str", "integer": "int", "cell": "text"}
+    found: dict[str, tuple[Column, ...]] = {}
+    for table, rows in stated.items():
+        columns: list[Column] = []
+        for name, row in rows.items():
+            if isinstance(row, str):
+                columns += found[name]
+                continue
+            unit, meaning, *seen = row
+            more = {key: tuple(value) if isinstance(value, list) else value for one in seen for key, value in one.items()}
+            columns.append(Column(name, dtypes.get(unit, "float"), "" if unit in dtypes else unit, meaning, **more))
+        found[table] = tuple(columns)
+    return found
+
+
 def sparkline(values: Sequence[float], room: int) -> str:
     """A mark per value from 0 to 100 %, "?" where it is unknown; of more values than there is ``room`` the means of some."""
     each, marks = math.ceil(len(values) / max(room, 1)), ""

@@ -51,7 +51,7 @@ def asked(version: str) -> dict[tuple[int, int], frozenset[str]]:
 
 
 def architectures(version: str) -> list[Architecture]:
-    return [one for one in load_spec().architectures if dialect_of(version).number(one.compute_capability)]
+    return [one for one in load_spec().architectures if one.compute_capability in dialect_of(version).numbers]
 
 
 def sampled(made: Section, capability: tuple[int, int]) -> dict[str, list[str]]:
@@ -69,7 +69,7 @@ IDENTIFIERS = tuple(texts("base"))
 
 def profiled(version: str) -> tuple[tuple[int, int], ...]:
     made = dialect(version)
-    return tuple(one for one in CAPABILITIES if not made.exact or made.number(one))
+    return tuple(one for one in CAPABILITIES if not made.exact or one in made.numbers)
 
 
 def collected(made: Section, capability: tuple[int, int]) -> set[str]:

@@ -33,7 +33,7 @@ from ncu_roofline.plugin.generate.rules import render_rules, rule_templates
 from ncu_roofline.plugin.generate.sections import render_sections
 from ncu_roofline.plugin.nvrules.findings import VERDICT
 from ncu_roofline.plugin.nvrules.interface import IAction
-from ncu_roofline.plugin.nvrules.runner import Known, Lender, RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import Known, RuleSet, known_of, load_rules
 from tests.factory import H100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.generate.made import collected, kernel_metrics
 from tests.nvrules.running import RULES, data_of, helper, our_rules, read_cases, rules_with
@@ -332,10 +332,9 @@ def test_real_reports(real_reports: dict[str, Path]) -> None:
     rows = by_itself = 0
     for path in real_reports.values():
         result, m = roofline(path), measurements_of(path)
-        lender = Lender(m)
         with read_report(path) as opened:
             for one in list(opened.kernels)[:20]:
-                known = lender.of(one.index)
+                known = known_of(m, one.index, opened.ncu_version)
                 rows += check(result, one, our_rules(), known)
                 assert same_verdict(result, one, our_rules(), known)
                 if alone(m, one.index):

@@ -22,7 +22,7 @@ from ncu_roofline.plugin.annotate import Adviser
 from ncu_roofline.plugin.nvrules import findings as of_launches
 from ncu_roofline.plugin.nvrules.findings import VERDICT, Finding, ReportAdvice, Silence, Told
 from ncu_roofline.plugin.nvrules.interface import IAction
-from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise, collectable, load_rules, plain_text
+from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise, load_rules, plain_text
 from tests.cli.command import Command
 from tests.factory import A100, NO_WORK, Metrics, complete, kernel, report, traffic
 from tests.golden import assert_golden
@@ -78,8 +78,8 @@ def test_what_rules_may_count_on(tmp_path: Path) -> None:
     assert_golden(CASES.with_suffix(".txt"), re.sub(r"(interface\.py):\d+", r"\1", found))
 
 
-def test_folders_and_files_with_rules(tmp_path: Path) -> None:
-    """Several keep apart what has one name, but of two rules with one identifier the first counts; a single file is enough."""
+def test_folders_with_rules(tmp_path: Path) -> None:
+    """Several keep apart what has one name, but of two rules with one identifier the first counts."""
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         write_rule(folder, f"Rule{folder.name}", "import Shared\nfe.message(Shared.WORD)")
@@ -87,8 +87,6 @@ def test_folders_and_files_with_rules(tmp_path: Path) -> None:
         (folder / "Shared.py").write_text(f"WORD = {folder.name!r}")
     found = {outcome.identifier: outcome.messages[0].text for outcome in run(tmp_path, two, one)}
     assert found == {"Ruleone": "one", "Ruletwo": "two", "Same": "same of two"}
-    (outcome,) = run(tmp_path, one / "Same.py")
-    assert ([message.text for message in outcome.messages], outcome.as_result().section) == (["same of one"], "SectionSame")
 
 
 def test_folders_without_rules_are_refused(tmp_path: Path) -> None:
@@ -116,16 +114,6 @@ def test_nothing_is_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {name: sys.modules[name] for name in others} == others
     assert sorted(path.name for path in rules.iterdir()) == ["Helper.py", "HelperOfNothing.py", "Leaves.py"]
     assert capsys.readouterr().out == ""
-
-
-def test_nothing_is_asked_for_that_the_release_can_not_collect() -> None:
-    for case in toml(CASES)["collectable"]:
-        outcome = RuleOutcome(case["rule"], "", "", "", messages=(RuleMessage("none", case["text"], "Title", 1),))
-        for version, expected in (("2022.3.0.0", case.get("instead")), ("2019.5.1", case.get("earlier"))):
-            (message,) = collectable(outcome, version).messages
-            if expected or version > "2020":
-                assert message == RuleMessage("none", expected or case["text"], "Title", 1)
-        assert collectable(outcome, "2023.3.0.0") is outcome
 
 
 def test_annotated_reports_ask_for_the_same(tmp_path: Path) -> None:
@@ -269,8 +257,8 @@ def test_a_rule_that_spoke_is_not_without_advice(tmp_path: Path) -> None:
     advice = []
     for number in (2, 3, 7):
         unknown = RuleMessage("none", f"Collect {number} metrics")
-        speaking = RuleOutcome("A", "A", "S", "", messages=(unknown, RuleMessage("ok", "Fine")))
-        outcomes = (speaking, RuleOutcome("B", "B", "S", "", messages=(unknown,)))
+        speaking = RuleOutcome("A", "A", "S", (unknown, RuleMessage("ok", "Fine")))
+        outcomes = (speaking, RuleOutcome("B", "B", "S", (unknown,)))
         advice.append(KernelAdvice("r", len(advice), 1.0, outcomes))
     launches = measurements_of(made(tmp_path, "three"))
     told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], of_launches.findings([], launches), {})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import DATA, read
-from ncu_roofline.model.columns import columns_of
+from ncu_roofline.rendering.document import columns_of
 
-_OF = columns_of("comparison")
+_OF = columns_of(read(DATA / "columns" / "comparison.toml", dict[str, Any]))
 COMPARISON_KERNELS, COMPARISON_LEVELS, COMPARISON_SUMMARY = (
     (*_OF["where"], *_OF[name]) for name in ("kernels", "levels", "summary")
 )

@@ -18,13 +18,13 @@ import numpy as np
 from ncu_roofline.analyses.source.code import WITHIN
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line, plural
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.formats.inputs.text import last_part
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.columns import columns_of
 from ncu_roofline.model.roofline import Table, frame_of, seen
-from ncu_roofline.rendering.document import Column
+from ncu_roofline.rendering.document import Column, columns_of
 
-_OF = columns_of("source")
+_OF = columns_of(read(DATA / "columns" / "source.toml", dict[str, Any]))
 WHERE, COUNTS = _OF["where"], _OF["counts"]
 _COUNTED = (*COUNTS, *_OF["shares"])
 INSTRUCTIONS = (*WHERE, *_OF["instructions"], *_COUNTED)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import conjoined, expression
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.fields import capability_text, parse_target
+from ncu_roofline.chips.fields import capability_text, parse_target, table
 from ncu_roofline.formats.sectionfile.section import arch_number
 
 VARIABLE = "NCU_ROOFLINE_NVPERF_LIB"
@@ -33,33 +33,13 @@ OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign
 
 _TYPES: dict[str, Any] = {"size": ctypes.c_size_t, "pointer": ctypes.c_void_p, "text": ctypes.c_char_p}
 _TYPES |= {"texts": ctypes.POINTER(ctypes.c_char_p), "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32}
-# Parameters behind structSize and pPriv, in the order of the headers; none of their names is checked by the library.
-_FUNCTIONS = {
-    "InitializeHost": "",
-    "GetSupportedChipNames": "names:texts count:size",
-    "CUDA_MetricsEvaluator_CalculateScratchBufferSize": "chip:text availability:pointer bytes:size",
-    "CUDA_MetricsEvaluator_Initialize": (
-        "scratch:pointer bytes:size chip:text availability:pointer counters:pointer counters_bytes:size evaluator:pointer"
-    ),
-    "MetricsEvaluator_GetMetricNames": "evaluator:pointer kind:u8 names:pointer starts:pointer count:size",
-    "MetricsEvaluator_GetMetricTypeAndIndex": "evaluator:pointer name:text kind:u8 index:size",
-    "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest": "evaluator:pointer name:text request:pointer request_bytes:size",
-    "MetricsEvaluator_GetMetricRawDependencies": (
-        "evaluator:pointer requests:pointer request_count:size request_bytes:size stride:size"
-        " needed:pointer count:size optional:pointer optional_count:size"
-    ),
-    "CUDA_RawCounterConfig_Create": "chip:text availability:pointer activity:u32 config:pointer",
-    "RawCounterConfig_Destroy": "config:pointer",
-    "RawCounterConfig_GetAllAvailableRawCounterDomains": "config:pointer count:size domains:pointer",
-    "RawCounterConfig_RawCounterDomainToString": "domain:u32 name:text",
-    "RawCounterConfig_BeginPassGroup": "config:pointer count:size domains:pointer",
-    "RawCounterConfig_EndPassGroup": "config:pointer count:size domains:pointer",
-    "RawCounterConfig_GetRawCounterProperties": (
-        "config:pointer counter:text count:size domains:pointer group_count:size group_domains:pointer"
-    ),
-    "RawCounterConfig_AddRawCounters": "config:pointer request_bytes:size count:size requests:pointer",
-    "RawCounterConfig_GetNumPasses": "config:pointer passes:size",
-}
+
+
+class _Interface(NamedTuple):
+    functions: Mapping[str, str]
+
+
+_load_interface = table("nvperf.toml", _Interface)
 SCHEDULING = "CUDA_RawCounterConfig_Create"
 
 
@@ -100,8 +80,8 @@ class Library:
         return hasattr(self._functions, f"NVPW_{function}")
 
     def call(self, function: str, **values: Any) -> Any:
-        """Call a function of `_FUNCTIONS`; returns its parameters, filled in.  Raises NvperfError for a refusal."""
-        structure = _structure(f"{function}_Params", f"structSize:size pPriv:pointer {_FUNCTIONS[function]}")
+        """Call a function of `data/nvperf.toml`; returns its parameters, filled in.  Raises NvperfError for a refusal."""
+        structure = _structure(f"{function}_Params", f"structSize:size pPriv:pointer {_load_interface().functions[function]}")
         parameters: Any = structure(structSize=used_size(structure), **values)
         status = getattr(self._functions, f"NVPW_{function}")(ctypes.byref(parameters))
         if status:

@@ -102,10 +102,11 @@ class Content:
     def definitions(self) -> tuple[PlacedDefinition, ...]:
         """Every derived metric, in order."""
         around = filter_of(self.root.message)
-        fields = [one for owner in self.root.all("MetricDefinitions") for one in owner.children]
-        filters = (filter_of(one.message).inside(around) for one in fields)
-        texts = ((one.text("Name"), one.text("Expression")) for one in fields)
-        return tuple(PlacedDefinition(*text, one, field) for text, one, field in zip(texts, filters, fields, strict=True))
+        return tuple(
+            PlacedDefinition(one.text("Name"), one.text("Expression"), filter_of(one.message).inside(around), one)
+            for owner in self.root.all("MetricDefinitions")
+            for one in owner.children
+        )
 
     def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
         """Derived metrics of an architecture; the first of a name counts."""

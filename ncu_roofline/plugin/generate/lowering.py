@@ -68,17 +68,14 @@ class Dialect:
         found = {one.compute_capability: one.number(self.release) for one in load_spec().architectures}
         return {chip: number for chip, number in found.items() if number is not None}
 
-    def number(self, capability: Capability) -> int | None:
-        return self.numbers.get(capability)
-
     @lru_cache(maxsize=4096)  # noqa: B019  generating asks for the same few some ten thousand times
     def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
         """The shortest ranges that hold on the ``wanted`` compute capabilities (frozen) ``among`` all that there are.  `BASE`
         reaches chips that it can't name by an open end only, which then holds on all of them and, if need be, on the newest
         that has a name: such ranges are as wide as necessary.  Other dialects leave out what their release does not profile;
         without any chip left the result is empty.  `EVERYWHERE` where no filter is needed."""
-        chips = sorted((number, chip in wanted) for chip in among if (number := self.number(chip)) is not None)
-        beyond = any(self.number(chip) is None for chip in wanted)
+        chips = sorted((self.numbers[chip], chip in wanted) for chip in among if chip in self.numbers)
+        beyond = any(chip not in self.numbers for chip in wanted)
         if all(inside for _, inside in chips) and (self.exact or beyond):
             return EVERYWHERE
         runs = [[number for number, _ in run] for inside, run in groupby(chips, key=lambda one: one[1]) if inside]
@@ -141,7 +138,7 @@ class Lowering:
     def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset(), *, dense: bool = False) -> None:
         self.spec, self.dialect, self._ambiguous, self._dense = spec, dialect, ambiguous, dense
         self.chips: Chips = frozenset([*(a.compute_capability for a in spec.architectures), LAST])
-        self._nameless = frozenset(chip for chip in self.chips if not dialect.number(chip))
+        self._nameless = frozenset(chip for chip in self.chips if chip not in dialect.numbers)
         self._chosen: dict[tuple[str, Capability], Binding | None] = {}
         self._uses: dict[str, list[tuple[tuple[str, Chips], ...]]] = {}
         self._definitions: dict[str, tuple[str, set[Capability]]] = {}

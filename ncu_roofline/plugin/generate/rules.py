@@ -6,12 +6,9 @@ The helper carries files of `chips` as they stand, without annotations, and what
 from __future__ import annotations
 
 import ast
-import dataclasses
 import hashlib
 import inspect
-import math
 import re
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -32,46 +29,6 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 # What rules carry as it stands here.
 _CARRIED = (verdict, formulas, model_name, findings)
-# What rules read of the facts of `chips`, and what they have as it is.
-_WHOLE = (
-    *(facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units),
-    *(tables.Told, tables.LibraryFunction, tables.Findings),
-)
-_READ: dict[type, str] = {
-    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes lacking",
-    facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
-    facts.Level: "id label short order chain domain bindings",
-    facts.BoardRule: "names peaks absent",
-    facts.Architecture: "peaks bandwidth boards slices launching lacks left_out halves",
-    tables.TensorActivity: "whole parts",
-    tables.Stall: "waits cause advice caches issue unit limits least least_at_place",
-    Ceiling: "value theory clock clock_known follows_sm_clock per_cycle",
-    **{form: " ".join(form._fields) for form in _WHOLE},
-}
-
-
-def _record(form: type, names: Sequence[str]) -> Any:
-    """A named tuple of some fields of a record, those that it has defaults for behind the others."""
-    usual = {"counts_instructions": False, "halves": False, **getattr(form, "_field_defaults", {})}
-    for item in dataclasses.fields(form) if dataclasses.is_dataclass(form) else ():
-        usual.setdefault(item.name, item.default_factory() if callable(item.default_factory) else item.default)
-    given = {name: _carried(usual[name]) for name in names if usual.get(name, dataclasses.MISSING) is not dataclasses.MISSING}
-    return namedtuple(form.__name__, [*(name for name in names if name not in given), *given], defaults=given.values())
-
-
-def _carried(value: Any) -> Any:
-    """A fact as the rules have it: records with the fields that they read, numbers as people write them."""
-    if type(value) in _READ:
-        record = _RECORDS[type(value)]
-        return record(*(_carried(getattr(value, name)) for name in record._fields))
-    if isinstance(value, Mapping):
-        return {name: _carried(item) for name, item in value.items()}
-    if isinstance(value, (tuple, list, frozenset)) and not isinstance(value, WeightedSum):
-        return tuple(map(_carried, sorted(value) if isinstance(value, frozenset) else value))
-    return int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
-
-
-_RECORDS = {form: _record(form, names.split()) for form, names in _READ.items()}
 
 
 class _Ceilings(NamedTuple):
@@ -85,6 +42,26 @@ class _Ceilings(NamedTuple):
     by_writes: Mapping[str, tuple[tuple[float, float], ...]] = {}
     launching: float | None = None
     origin: str = MEASURED
+
+
+# What rules read of a fact.
+_READ: dict[type, str] = {
+    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes lacking",
+    facts.Precision: (
+        "id label kind unit roof roof_name bindings part_of adds pipes on_request counts_instructions replacements"
+    ),
+    facts.Level: "id label short order chain domain bindings",
+    facts.BoardRule: "names peaks absent",
+    facts.Architecture: "peaks bandwidth boards slices launching lacks left_out halves",
+    tables.TensorActivity: "whole parts",
+    tables.Stall: "waits cause advice caches issue unit limits least least_at_place",
+    Ceiling: "value theory clock clock_known follows_sm_clock per_cycle",
+}
+for _form in (
+    *(tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units),
+    *(tables.Told, tables.LibraryFunction, tables.Findings, _Ceilings),
+):
+    _READ[_form] = " ".join(_form._fields)
 
 
 class RuleTemplate(NamedTuple):
@@ -142,31 +119,23 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
 def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
     units, sections, kinds, table = tables.load_units(), render_sections(), opcodes.load_opcode_kinds(), opcodes.load_opcodes()
     labels, opcode_units = {unit.id: unit.label for unit in units.units}, opcodes.load_opcode_units().rows
-    tensor = [p for p in spec.precisions if p.kind == "tensor"]
     core = {p.id for p in spec.precisions if p.kind == "core" and p.unit == "flop"}
     return {
         "generated": GENERATED,
         "by_release": ncu.BY_RELEASE,
-        "records": "\n".join(map(_definition, (*_RECORDS.values(), _Ceilings))),
+        "ops_path_since": ncu.OPS_PATH_SINCE,
         "constants": "\n".join(f"{name} = {python(value)}" for name, value in source_counters.STATED.items()),
         "carried": "\n\n\n".join(map(plain_source, _CARRIED)),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
-        "chips": {one.compute_capability: _carried(one) for one in spec.architectures},
-        "precisions": _carried(spec.precisions),
-        "levels": _carried(spec.levels),
-        "units": _carried(units),
+        "chips": {one.compute_capability: one for one in spec.architectures},
+        "no_chip": facts.Architecture((0, 0), "", (), ()),
+        "precisions": spec.precisions,
+        "levels": spec.levels,
+        "units": units,
         "ceilings": tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU),
-        "l1_bytes": tuple(one.counters for one in spec.level(spec.chain[0]).bindings if not one.lower_bound),
-        "replacements": {p.id: p.replacements for p in spec.precisions if p.replacements},
-        # By type that has both instruction families: all of its work, the slow ones, the fast ones.
-        "families": tuple(
-            (p.part_of, p.id, f"{p.part_of}.{fast}")
-            for p in tensor
-            for fast in ("wgmma", "tcgen05")
-            if p.id == f"{p.part_of}.mma" and f"{p.part_of}.{fast}" in [one.id for one in tensor]
-        ),
-        "stalls": _carried(tables.load_stalls()),
-        "findings": _carried(tables.load_findings()),
+        "no_ceilings": _Ceilings(),
+        "stalls": tables.load_stalls(),
+        "findings": tables.load_findings(),
         "opcode_units": tuple((one.capabilities, tuple(sorted(one.names)), labels[one.unit]) for one in opcode_units),
         "kinds": kinds,
         "work": {
@@ -209,17 +178,6 @@ def plain_source(item: Any) -> str:
     return "\n".join(lines[head[-1].end_lineno or 0 if head else 0 :]).strip()
 
 
-def _definition(record: Any) -> str:
-    """The definition of a named tuple, below what the docstring of its record says first."""
-    name = record.__name__.lstrip("_")
-    about = next((inspect.getdoc(form) or "" for form in (*_READ, _Ceilings) if form.__name__ == record.__name__), "")
-    text = f'{name} = namedtuple("{name}", "{" ".join(record._fields)}")'
-    if record._field_defaults:
-        text += f"\n{name}.__new__.__defaults__ = {python(tuple(record._field_defaults.values()))}"
-    first = re.split(r"(?<=\.)\s", about)[0].replace("``", "").replace("\n", " ")
-    return f"# {first}\n{text}"
-
-
 def _measured(spec: facts.Spec, one: Ceilings) -> _Ceilings:
     found = {precision.roof: one.compute(precision.roof) for precision in spec.precisions}
     found |= {level.id: one.bandwidth(level.id) for level in spec.levels}
@@ -227,7 +185,7 @@ def _measured(spec: facts.Spec, one: Ceilings) -> _Ceilings:
     writes = {name: tuple((share, other.value) for share, other in one.by_writes(name)) for name in values}
     latency = one.launch_latency()
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
-    roofs = (_carried(values), {name: found for name, found in writes.items() if found}, latency.value if latency else None)
+    roofs = (values, {name: found for name, found in writes.items() if found}, latency.value if latency else None)
     return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, *roofs, origin)
 
 
@@ -245,31 +203,25 @@ def render(template: str, **context: Any) -> str:
         raise RooflineError("Cannot use the template", TEMPLATES / template, reason, "Install ncu-roofline again.") from error
 
 
-def python(value: Any, indent: int = 0, before: int = 24) -> str:
-    """Python source of nested tuples, dicts and named tuples, the same everywhere: one line if it fits, else one an item.
-    ``before`` is how much stands before it on its line; items of one line fill lines, but for records."""
+def python(value: Any, indent: int = 0) -> str:
+    """Python source of facts, tuples, dicts, numbers and texts, the same everywhere: one line if it fits, else one an item."""
     if isinstance(value, WeightedSum):
         return f"terms({value.text()!r})"
-    if not isinstance(value, (tuple, Mapping)):
-        return repr(value) if value == value else 'float("nan")'
-    opening, closing, items = "(", ")", [("", item) for item in value]
-    if isinstance(value, Mapping):
+    if type(value) in _READ:
+        opening, closing, items = "Fact(", ")", [(f"{name}=", getattr(value, name)) for name in _READ[type(value)].split()]
+    elif isinstance(value, Mapping):
         opening, closing, items = "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
-    elif hasattr(value, "_fields"):
-        usual: Mapping[str, Any] = getattr(value, "_field_defaults", {})
-        opening, said = f"{type(value).__name__.lstrip('_')}(", zip(value._fields, value, strict=True)
-        items = [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
-    flat = ", ".join(key + python(item, before=-math.inf) for key, item in items)  # type: ignore[arg-type]
-    tail = "," if opening == "(" and len(items) == 1 else ""
-    if 4 * indent + before + len(opening + flat + tail + closing) < 160:
-        return opening + flat + tail + closing
-    lines = [""]
-    for key, item in items:
-        text = key + python(item, indent + 1, len(key))
-        fits = not hasattr(item, "_fields") and "\n" not in lines[-1] + text and len(f"{lines[-1]} {text},") <= 156 - 4 * indent
-        lines[-1:] = [f"{lines[-1]} {text},".lstrip()] if fits else [lines[-1], f"{text},"]
-    inner = "".join(f"{'    ' * (indent + 1)}{line}\n" for line in lines if line)
-    return f"{opening}\n{inner}{'    ' * indent}{closing}"
+    elif isinstance(value, (tuple, frozenset)):
+        opening, closing, items = "(", ")", [("", item) for item in (sorted(value) if isinstance(value, frozenset) else value)]
+    elif isinstance(value, float):
+        return 'float("nan")' if value != value else repr(int(value) if value.is_integer() and value < 1e15 else value)
+    else:
+        return repr(value)
+    texts = [f"{key}{python(item, indent + 1)}," for key, item in items]
+    flat = " ".join(texts) if opening == "(" and len(texts) == 1 else " ".join(texts).removesuffix(",")
+    if len(flat) + 4 * indent < 128 and "\n" not in flat:
+        return f"{opening}{flat}{closing}"
+    return "\n".join([opening, *("    " * (indent + 1) + text for text in texts), "    " * indent + closing])
 
 
 def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:

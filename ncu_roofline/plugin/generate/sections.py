@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +23,7 @@ from ncu_roofline.chips.spec import (
     WALL,
 )
 from ncu_roofline.chips.tables import counter_of, load_phases
-from ncu_roofline.formats.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
+from ncu_roofline.formats.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceilings
 from ncu_roofline.formats.sectionfile.section import (
     PER_SECOND,
     made,
@@ -50,8 +51,9 @@ _OPERATIONS = r"sm__ops_path_tensor_(?:op_(\w+?)_)?src_\w+?(?:_dst_(\w+?))?(?:_s
 
 
 def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | None:
-    """Ceilings to draw, none of a CPU.  Raises RooflineError for one that its own file disproves, and if the clock-consistent
-    form is wanted and nothing says what theory gives."""
+    """Ceilings to draw, none of a CPU: constants, or ``clock_consistent`` those that have a share as this share of what theory
+    gives at the clock of the run.  Raises RooflineError for one that its own file disproves, and if the clock-consistent form
+    is wanted and nothing says what theory gives."""
     if ceilings is None or ceilings.kind == CPU:
         return None
     impossible = next((one for one in ceilings.by_id.values() if one.impossible), None)
@@ -61,7 +63,8 @@ def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | No
     if clock_consistent and not any(math.isfinite(one.share) for one in ceilings.by_id.values()):
         reason = 'no ceiling says what theory gives at its clock ("theory.at_measured_clock")'
         raise RooflineError("Cannot scale the ceilings of", ceilings.path, reason, "Leave out --clock-consistent.")
-    return ceilings
+    constant = {name: replace(one, share=math.nan) for name, one in ceilings.by_id.items()}
+    return ceilings if clock_consistent else replace(ceilings, by_id=constant)
 
 
 Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
@@ -69,20 +72,12 @@ Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
 
 
 class Maker(Lowering):
-    """Makes what one section shows.  Measured ``ceilings`` are drawn, if any, as constants or, ``clock_consistent``, as shares
-    of what theory gives at the clock measured at; levels ``aside`` are drawn nevertheless."""
+    """Makes what one section shows.  Measured ``ceilings`` are drawn, if any (see `drawable`); levels ``aside`` are drawn
+    nevertheless."""
 
-    def __init__(
-        self,
-        spec: Spec,
-        dialect: Dialect,
-        ceilings: Ceilings | None,
-        clock_consistent: bool,
-        aside: tuple[str, ...],
-        **more: Any,
-    ) -> None:
+    def __init__(self, spec: Spec, dialect: Dialect, ceilings: Ceilings | None, aside: tuple[str, ...], **more: Any) -> None:
         super().__init__(spec, dialect, **more)
-        self.ceilings, self._clock_consistent = ceilings, clock_consistent
+        self.ceilings = ceilings
         # A dot of a level that hardly matters stands far out, and stretches the axis for all others.
         self.levels = tuple(level for level in spec.levels if not level.on_request or level.id in aside)
         # Levels whose counters are hardware's: patched ones would cost a chart without patched work a replay pass.
@@ -92,10 +87,6 @@ class Maker(Lowering):
 
     # Measured roofs
 
-    def _share(self, ceiling: Ceiling) -> float | None:
-        """The share of theory to draw; None for a constant: unless asked for, and where theory is not known."""
-        return ceiling.share if self._clock_consistent and math.isfinite(ceiling.share) else None
-
     def measured(self, item: Precision | Level, roof: str = "") -> list[Reading]:
         """The measured form of a level's roof or of a compute ``roof``; empty if it was not measured."""
         if not self.ceilings:
@@ -104,8 +95,8 @@ class Maker(Lowering):
         chip = self.ceilings.compute_capability
         if not found or not self.ranges([chip]) or not self.binding(item, chip):
             return []
-        share, chips = self._share(found), frozenset([chip])
-        if share is None:
+        share, chips = found.share, frozenset([chip])
+        if not math.isfinite(share):
             return [Reading(made_value(constant=float(f"{found.value:.7g}")), chips)]
         return self.bandwidth(item, share, chips) if isinstance(item, Level) else self.peak(item, roof, share, chips)
 
@@ -115,7 +106,7 @@ class Maker(Lowering):
             return ""
         one = (self.ceilings.bandwidth(level) if level else None) or self.ceilings.compute(roof_id)
         clock = f"at {format_value(one.clock, 'hertz')}" if one and math.isfinite(one.clock) else ""
-        scaled = "scaled to this run's clock" if one and self._share(one) is not None else ""
+        scaled = "scaled to this run's clock" if one and math.isfinite(one.share) else ""
         of = self.ceilings.device or "an unnamed GPU"
         said = f"{NOT_COMPARABLE}: {of}" if self.ceilings.status == PUBLISHED else f"measured on {of}"
         return ", ".join(filter(None, (said, self.ceilings.date, clock, scaled)))
@@ -300,11 +291,9 @@ class Maker(Lowering):
             for variant, (work, chips) in enumerate(self.sums(precision).items()):
                 for sums, here in self.sums(level).items():
                     if chips & here:
-                        name, text = (
-                            f"{precision.id}_{variant}_per_{sums.counters()[0]}",
-                            f"({_expression(work)}) / ({_expression(sums)})",
-                        )
-                        found[self.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
+                        name = f"{precision.id}_{variant}_per_{sums.counters()[0]}"
+                        quotient = f"({_expression(work)}) / ({_expression(sums)})"
+                        found[self.define(name, quotient, _inputs(work) + _inputs(sums), chips & here)] = chips & here
             if found:
                 rows.append(self.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
         return _table(f"{precision.label} intensity", rows)
@@ -521,7 +510,7 @@ def render_sections(
             every.append((one, spec.precision(f"tensor.{light_type}")))
     texts = {}
     for position, (recipe, precision) in enumerate(every):
-        maker = partial(Maker, spec, dialect, ceilings, clock_consistent, aside, dense=SET not in recipe.sets)
+        maker = partial(Maker, spec, dialect, ceilings, aside, dense=SET not in recipe.sets)
         section = _section(recipe, precision, _ORDER[position > 0], maker)
         texts[f"{recipe.identifier}.section"] = head + section_text(section, cc_names=dialect.has_cc_names)
     return texts

@@ -17,7 +17,7 @@ from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine.install import kept, kept_for, known_folders, read_manifest
 from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu
-from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
+from ncu_roofline.plugin.machine.profile import failure_of
 from ncu_roofline.version import __version__
 
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
@@ -83,7 +83,7 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         yield Line("counters", OK, "only administrators may read them, and you are one")
     elif restricted:
         text = "only administrators may read them, so ncu will fail with ERR_NVGPUCTRPERM"
-        yield Line("counters", PROBLEM, text, f"{PERMISSION_ADVICE}.")
+        yield Line("counters", PROBLEM, text, f"{failure_of('permission').next_step}.")
     elif has_driver:
         yield Line("counters", OK, "the driver does not say who may read them; profiling will show it")
     for gpu in gpus:

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -322,8 +321,8 @@ _SECONDS, _PER_SECOND, _MOST_SECONDS = 15.0, 100_000, 60.0
 """How long nvdisasm may take: to start, from a busy file server too, and for so many bytes of code; it does five times as
 much."""
 _HEXADECIMAL = re.compile(r"\b0x[0-9a-f]{1,16}\b")
-_BASES = (1 << 40, 1 << 41)
-"""Where code is said to lie of which functions have to be told apart: further from 0 than code is long."""
+_BASE, _NEAR = 1 << 40, 1 << 32
+"""Where code is said to lie, and how far from there jumps may go: no other operand is as large."""
 _SKIP = "Opcodes without operands are shown in place of it; an nvdisasm that knows the chip shows all."
 
 
@@ -353,38 +352,30 @@ def disassemble(
     if seconds <= 0:
         reason = f"the time for it was over with {len(codes)} function{'s' * (len(codes) > 1)} left"
         raise RooflineError("Cannot disassemble with", tool, reason, _SKIP)
-    machine, whole, deadline = machine or this_machine(), b"".join(codes), time.monotonic() + seconds
-
-    def listed(base: int) -> dict[int, str]:
-        """The instructions of the code at the address ``base``, by their offsets."""
-        most = min(_SECONDS + len(whole) / _PER_SECOND, _MOST_SECONDS, max(0.0, deadline - time.monotonic()))
-        name = "SM{}{}".format(*capability)
+    machine, whole, name = machine or this_machine(), b"".join(codes), "SM{}{}".format(*capability)
+    most = min(_SECONDS + len(whole) / _PER_SECOND, _MOST_SECONDS, seconds)
+    with temporary_folder({"code.bin": whole}) as folder:
         for chip in (f"{name}a", name):  # first with the instructions that only this one has, where a release tells them apart
-            options = ["--binary", chip, "--no-dataflow", *(["--base-address", hex(base)] if base else [])]
+            options = ["--binary", chip, "--no-dataflow", "--base-address", hex(_BASE)]
             done = machine.run([tool, *options, folder / "code.bin"], most)
             if "not defined for option" not in done.errors:
                 break
-        if done.code != 0:
-            said = [line.partition(":")[2].strip() for line in done.errors.splitlines() if line.startswith("nvdisasm")]
-            reason = f"of {len(whole):,} bytes of code it says: {said[0]}" if said else done.reason
-            raise RooflineError("Cannot disassemble with", tool, reason, _SKIP)
-        lines = re.findall(r"/\*([0-9a-f]{4,16})\*/([^;/\n]{1,400});", done.text)
-        if whole and not lines:
-            raise RooflineError("Cannot disassemble with", tool, "it printed no instructions", _SKIP)
-        return {int(offset, 16) - base: " ".join(text.split()) for offset, text in lines}
+    if done.code != 0:
+        said = [line.partition(":")[2].strip() for line in done.errors.splitlines() if line.startswith("nvdisasm")]
+        reason = f"of {len(whole):,} bytes of code it says: {said[0]}" if said else done.reason
+        raise RooflineError("Cannot disassemble with", tool, reason, _SKIP)
+    lines = re.findall(r"/\*([0-9a-f]{4,16})\*/([^;/\n]{1,400});", done.text)
+    if whole and not lines:
+        raise RooflineError("Cannot disassemble with", tool, "it printed no instructions", _SKIP)
+    texts = {int(address, 16) - _BASE: " ".join(text.split()) for address, text in lines}
 
-    def moved(text: str, again: str, start: int) -> str:
-        """An instruction with its addresses counted from ``start``; ``again``: the same elsewhere, where addresses differ."""
-        numbers = iter(_HEXADECIMAL.findall(again))
-        there = ((number, next(numbers, "")) for number in _HEXADECIMAL.findall(text))
-        differ = {number: hex(int(number, 16) - start) for number, other in there if number != other} if text != again else {}
-        return _HEXADECIMAL.sub(lambda number: differ.get(number[0], number[0]), text)
+    def placed(text: str, start: int) -> str:
+        """An instruction with its addresses counted from ``start``."""
+        offsets = ((found, int(found, 16) - _BASE) for found in _HEXADECIMAL.findall(text))
+        near = {found: hex(offset - start) for found, offset in offsets if abs(offset) < _NEAR}
+        return _HEXADECIMAL.sub(lambda found: near.get(found[0], found[0]), text)
 
-    with temporary_folder({"code.bin": whole}) as folder:
-        if len(codes) <= 1:
-            return [listed(0)]
-        one, other = map(listed, _BASES)
     return [
-        {at - start: moved(one[at], other.get(at, ""), _BASES[0] + start) for at in range(start, end, SIZE) if one.get(at)}
+        {at - start: placed(texts[at], start) for at in range(start, end, SIZE) if texts.get(at)}
         for start, end in pairwise(accumulate(map(len, codes), initial=0))
     ]

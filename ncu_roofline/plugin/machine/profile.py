@@ -18,22 +18,17 @@ from typing import NamedTuple
 from ncu_roofline.base.errors import RooflineError, Terminated, explained
 from ncu_roofline.base.files import temporary_folder
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.chips.fields import capability_text, table
 from ncu_roofline.chips.ncu import default_clocks
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
 from ncu_roofline.plugin.machine.install import Pack
 from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu
 
-PERMISSION_ADVICE = (
-    "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
-    "reload the driver or restart; or run as root; a container needs --cap-add SYS_ADMIN"
-)
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 COMPRESSED_SINCE = (2025, 4)
 """The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
 SLURM_RANK = "SLURM_PROCID"
 """The variable with the number of a task among all of its step."""
-_DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
 ELSEWHERE = "Choose a place that you may write to with -o NAME."
 _LOOK_SECONDS, _END_SECONDS = 0.2, 5.0
 # Launchers tell a process its number among all and how many there are, first one set wins.
@@ -56,32 +51,11 @@ class Failure(NamedTuple):
     pattern: str = ""
 
 
-FAILURES = (
-    Failure(
-        "permission",
-        "the driver lets only administrators read performance counters (ERR_NVGPUCTRPERM)",
-        PERMISSION_ADVICE,
-        r"ERR_NVGPUCTRPERM|does not have permission to access NVIDIA GPU Performance Counters",
-    ),
-    Failure(
-        "driver",
-        "the CUDA driver could not be reached",
-        _DRIVER_ADVICE,
-        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
-    ),
-    Failure(
-        "busy",
-        "something else holds the performance counters, or another user holds the lock file of ncu",
-        "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
-        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
-    ),
-    Failure(
-        "program",
-        "the application can't be started",
-        "Give its path, as ./app; for a script name the interpreter first, as python3 app.py",
-        r"does not exist or is not an executable|is not an executable binary",
-    ),
-)
+class _Failures(NamedTuple):
+    failures: tuple[Failure, ...]
+
+
+load_failures = table("ncu_failures.toml", _Failures)
 
 
 def application_code(log: str) -> int | None:
@@ -92,16 +66,20 @@ def application_code(log: str) -> int | None:
 
 def find_failure(log: str) -> Failure | None:
     """The failure that shows in what ncu said, if it is one that is known."""
-    return next((failure for failure in FAILURES if re.search(failure.pattern, log)), None)
+    return next((failure for failure in load_failures().failures if re.search(failure.pattern, log)), None)
+
+
+def failure_of(kind: str) -> Failure:
+    return next(failure for failure in load_failures().failures if failure.id == kind)
 
 
 def explain(machine: Machine, log: str, code: int, kernel: str, application: str) -> Failure:
     """Why there is no report."""
     found = find_failure(log)
     if found is None and machine.which(application) is None:  # ncu says so beside its log
-        found = FAILURES[-1]
+        found = failure_of("program")
     if not machine.has_driver() and (found is None or found.id == "driver"):
-        return Failure("driver", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
+        return failure_of("driver")._replace(reason="there is no CUDA driver on this machine")
     if found:
         return found
     ended = application_code(log)

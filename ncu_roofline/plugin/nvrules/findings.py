@@ -92,8 +92,11 @@ class Finding(NamedTuple):
     launches: tuple[Launch, ...]
     seconds: float
     share: float
-    speedup: float
     recoverable: float
+
+    @property
+    def speedup(self) -> float:
+        return self.seconds / (self.seconds - self.recoverable) if self.seconds > self.recoverable else math.nan
 
     def row(self) -> dict[str, Any]:
         """As JSON has it: None for what is unknown."""
@@ -230,11 +233,10 @@ def findings(
         if rule == VERDICT:  # as the kernel's row says if these are all its launches, else what each could save
             all_of_it = len(said) == advised[row]
             recoverable = kernel.recoverable if all_of_it else sum(gains()[one.launch] for one in said) * factor
-        speedup = seconds / (seconds - recoverable) if seconds > recoverable else math.nan
         known_by = "\0".join([kernel.full_name, rule, like, *([str(number)] if number else [])])
         identifier = hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID]
         words = (rule, rule_name, first.type, title, text, spoken, tuple(one.launch for one in said))
-        kept.append(Finding(identifier, kernel, *words, seconds, part_of(seconds, kernel.device), speedup, recoverable))
+        kept.append(Finding(identifier, kernel, *words, seconds, part_of(seconds, kernel.device), recoverable))
     for (device, _), said in of_clocks.items():
         text, spoken = spoken_of([one.message.text for one in _longest_first(said)])
         clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)

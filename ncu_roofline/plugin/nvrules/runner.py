@@ -11,28 +11,27 @@ import contextlib
 import math
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from os import PathLike
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import temporary_folder
+from ncu_roofline.base.files import matching, temporary_folder
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.fields import release_text
 from ncu_roofline.chips.formulas import OF_ACTIVE, Counted
-from ncu_roofline.chips.ncu import OPS_PATH_SINCE
 from ncu_roofline.chips.verdict import Share
-from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult
+from ncu_roofline.formats.report import Kernel, Report, RuleResult
 from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operations, release_of
-from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.explanations import release_of
+from ncu_roofline.model.measurements import Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.plugin.nvrules.interface import NAME, IAction, IContext, IFrontend, Vault, make_module
 
@@ -40,14 +39,9 @@ DONE, ERROR, SKIPPED = "done", "error", "skipped"
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
 OURS = "NcuRoofline"
 """What the identifiers of our rules begin with."""
-# Sections of ours and of Nsight Compute that count tensor operations.
-_TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
-# What to collect, up to its purpose or the end of the sentence; never past the next word like it, which keeps it linear.
-_COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>(?:(?![Cc]ollect ).)*?)(?= to see |\.(?:\s|$))")
-_OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
-_WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
 Known = dict[object, object]
-"""By (name of a rule's method, id or None): what it would work out."""
+"""By (name of a rule's method, id or None): what it would work out; ("release", None) is that of the report."""
+_NOWHERE = Origin("", "")
 _NEXT_STEP = "Give a folder with rules of Nsight Compute (.py files), such as the sections folder of an installation."
 
 
@@ -59,25 +53,16 @@ class RuleProblem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RuleOutcome:
-    """One rule on one kernel.
+class RuleOutcome(RuleResult):
+    """One rule on one kernel, as reports store it, and how that went.
 
     ``status`` is "done", "error" (its last message says which) or "skipped" (``reason`` says why it was not run, as Nsight
     Compute would not have run it).  ``markers`` counts source markers.
     """
 
-    identifier: str
-    name: str
-    section: str
-    path: str
     status: str = DONE
     reason: str = ""
-    messages: tuple[RuleMessage, ...] = ()
     markers: int = 0
-
-    def as_result(self) -> RuleResult:
-        """The form in which reports store it."""
-        return RuleResult(self.identifier, self.name, self.section, self.messages)
 
 
 @contextlib.contextmanager
@@ -126,8 +111,8 @@ class Rule(NamedTuple):
             except BaseException as error:  # a rule may raise anything, SystemExit included
                 status, reason = ERROR, _described(error)
                 frontend.add("error", f"Rule {self.name} returned an error: {reason}")
-        own, messages = (self.identifier, self.name, self.section, str(self.path)), tuple(frontend.messages)
-        return RuleOutcome(*own, status, reason, messages, frontend.markers)
+        said = tuple(frontend.messages)
+        return RuleOutcome(self.identifier, self.name, self.section, said, status, reason, frontend.markers)
 
 
 class RuleSet(NamedTuple):
@@ -141,8 +126,8 @@ class RuleSet(NamedTuple):
     ) -> tuple[RuleOutcome, ...]:
         """Every rule on one kernel, parents first.
 
-        ``known`` is what a `Lender` knows of it, for rules of ours.  With ``collected_only``, rules of a section that the
-        kernel was not profiled with are skipped, as ncu does.
+        ``known`` is what the model knows of it (`known_of`), for rules of ours.  With ``collected_only``, rules of a section
+        that the kernel was not profiled with are skipped, as ncu does.
         """
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
         action, vault = IAction(kernel, known), Vault(dict)
@@ -160,19 +145,6 @@ def section_identifier(section: bytes) -> str:
         return ""
 
 
-class _Loader(SourceFileLoader):
-    """Takes bytecode where it lies beside a rule, but writes none; compiling takes longer than running a rule."""
-
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
-        return _compiled(bytes(data), path)
-
-
-@lru_cache(maxsize=64)
-def _compiled(text: bytes, path: str) -> CodeType:
-    code: CodeType = compile(text, path, "exec", dont_inherit=True)
-    return code
-
-
 class RuleModules:
     """The modules of some folders, which their rules import by plain names before all others but Python's own."""
 
@@ -187,7 +159,8 @@ class RuleModules:
         module = self.modules[name] = ModuleType(name)
         vars(module).update(__file__=str(file), __package__="", __builtins__=self._builtins)
         try:
-            exec(_Loader(name, str(file)).get_code(name), vars(module))  # type: ignore[arg-type]
+            # Bytecode that lies beside it is taken: compiling takes longer than running a rule.
+            exec(SourceFileLoader(name, str(file)).get_code(name), vars(module))  # type: ignore[arg-type]
         except BaseException:
             del self.modules[name]
             raise
@@ -205,22 +178,27 @@ class RuleModules:
 
 
 def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
-    """The rules in these folders, or single rule files, parents first.
+    """The rules in these folders, parents first; loaded once while the files stay as they are.
 
     Of several rules with one identifier the first counts.  Raises RooflineError for a folder without any rule; files that
     are broken are listed in ``problems``.
     """
-    places = [Path(folder) for folder in folders]
-    parents = [place.parent if place.suffix == ".py" else place for place in places]
+    places = tuple(Path(folder).absolute() for folder in folders)
+    files = (file.stat() for place in places for file in matching(place, "*.py") if file.exists())
+    return _loaded(places, tuple((file.st_mtime_ns, file.st_size) for file in files))
+
+
+@lru_cache(maxsize=1)
+def _loaded(places: tuple[Path, ...], _states: tuple[tuple[int, int], ...]) -> RuleSet:
     found: dict[str, Rule] = {}
     problems: list[RuleProblem] = []
-    for place, parent in zip(places, parents, strict=True):
+    for place in places:
         try:
-            files = sorted(path for path in parent.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
+            files = sorted(path for path in place.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
         except OSError as error:
             raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
-        modules = RuleModules([one.resolve() for one in dict.fromkeys([parent, *parents])])
-        rules = [rule for path in (files if place == parent else [place]) if (rule := _load(path, modules, problems))]
+        modules = RuleModules([place, *places])
+        rules = [rule for path in files if (rule := _load(path, modules, problems))]
         if not rules:
             reason = f"{problems[-1].path}: {problems[-1].reason}" if problems else "it holds no rule"
             raise RooflineError("Cannot use rules", place, reason, _NEXT_STEP)
@@ -259,19 +237,17 @@ def _load(path: Path, modules: RuleModules, problems: list[RuleProblem]) -> Rule
         return None
 
 
-@contextlib.contextmanager
-def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
-    """Rules from the names and texts of their files, usable while the context lasts."""
+@lru_cache(maxsize=1)
+def rendered_rules(texts: tuple[tuple[str, str], ...]) -> RuleSet:
+    """Rules from the names and texts of their files."""
     with temporary_folder({name: text.encode() for name, text in texts}) as folder:
-        yield load_rules((folder,))
+        return load_rules((folder,))
 
 
 def _described(error: BaseException) -> str:
     """An exception in a few words, with the place in the rule's file where it came up."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    place = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where is not None else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     text = str(error).strip() or type(error).__name__
     return f"{text}{place}" if isinstance(error, SystemError) else f"{type(error).__name__}: {text}{place}"
 
@@ -286,79 +262,42 @@ def plain_text(message: str) -> str:
     return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
 
 
-def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
-    """The outcome of a rule of ours, its messages without metrics and sections that the release can't collect.
+def known_of(m: Measurements, row: int, ncu_version: str) -> Known:
+    """The model's numbers of the launch at position ``row``, None for what is missing."""
 
-    Operations of tensor cores are counted from 2023.3 on; before, counts per opcode tell them.
-    """
-    release = release_of(ncu_version)
-    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(OURS):
-        return outcome
+    def value(quantity: Quantity | None) -> tuple[float | None, Origin]:
+        found = float(quantity.values[row]) if quantity is not None else math.nan
+        if quantity is None or not math.isfinite(found) or quantity.choice[row] < 0:
+            return None, _NOWHERE
+        return found, quantity.origins[quantity.choice[row]]
 
-    def instead(found: re.Match[str]) -> str:
-        parts = found["what"].split(", ")
-        kept = [part for part in parts if not (counts_tensor_operations(part) or _TENSOR_SECTION.search(part))]
-        if len(kept) == len(parts):
-            return found[0]
-        kept = [part for part in kept if part != "..."] + ([_OPCODES] if release >= OPCODES_SINCE else [])
-        return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
+    def counted(quantity: Quantity | None, fused: float | None = None, twice: tuple[str, ...] = ()) -> Counted | None:
+        total, origin = value(quantity)
+        metrics = origin.metrics.split(", ")
+        return None if total is None else Counted(total, metrics, origin.note, twice, fused, origin.lower_bound)
 
-    texts = [_COLLECT.sub(instead, message.text) for message in outcome.messages]
-    why = _WHY.format(release_text(release))
-    pairs = zip(outcome.messages, texts, strict=True)
-    return replace(outcome, messages=tuple(one if one.text == text else replace(one, text=text + why) for one, text in pairs))
+    def number(value: float) -> float | None:
+        return float(value) if math.isfinite(value) else None
 
-
-class Lender:
-    """The numbers of all launches of some measurements, taken apart once."""
-
-    def __init__(self, m: Measurements) -> None:
-        spec, self._missing = load_spec(), [None] * len(m)
-        self._lent: dict[tuple[str, str | None], Sequence[object]] = {}
-        adding = {p.id: self._values(m.summands.get(p.id)) for p in spec.precisions if p.unit == "flop" and p.adds}
-        # What is not to be added besides, launch by launch.
-        twice = [tuple(name for name, values in adding.items() if values[row] is None) for row in range(len(m))]
-        for p in spec.precisions:
-            self._lent["work", p.id] = self._counted(m.work.get(p.id), self._values(m.fused.get(p.id)), twice)
-            self._lent["compute_roof", p.id] = self._values(m.compute.get(p.roof))
-        for level in spec.levels:
-            self._lent["traffic", level.id] = self._counted(m.traffic.get(level.id), self._missing, [()] * len(m))
-            self._lent["bandwidth_roof", level.id] = self._values(m.bandwidth.get(level.id))
-            self._lent["rate_share", level.id] = self._values(m.shares.get(level.id))
-        for unit in load_units().units:
-            quantity = m.units.get(unit.id, Quantity.missing(len(m)))
-            facts = zip(self._values(quantity), quantity.is_lower_bound().tolist(), quantity.choice.tolist(), strict=True)
-            of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
-            self._lent["busy", unit.id] = [
-                None if value is None else Share(value, lower, of_active[choice]) for value, lower, choice in facts
-            ]
-        self._lent["tensor_gap", None] = m.tensor_gaps.tolist()
-        self._lent["tensor_active", None] = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
-
-    def of(self, row: int) -> Known:
-        """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
-        known: Known = {key: column[row] for key, column in self._lent.items()}
-        active = known["tensor_active", None]
-        if active is not None:  # else the report may tell of active cycles only
-            known["tensor_share", None] = Share(active, False, False)
-        return known
-
-    def _values(self, quantity: Quantity | None) -> Sequence[float | None]:
-        """The values, None where unknown."""
-        found = self._missing if quantity is None else quantity.values.tolist()
-        return [value if value is not None and math.isfinite(value) else None for value in found]
-
-    def _counted(
-        self, quantity: Quantity | None, fused: Sequence[float | None], twice: Sequence[tuple[str, ...]]
-    ) -> Sequence[Counted | None]:
-        if quantity is None:
-            return self._missing
-        origins = [(origin.metrics.split(", "), origin.note, origin.lower_bound) for origin in quantity.origins]
-        found: list[Counted | None] = []
-        for value, choice, part, names in zip(self._values(quantity), quantity.choice.tolist(), fused, twice, strict=True):
-            metrics, note, lower = origins[choice] if choice >= 0 else ([], "", False)
-            found.append(None if value is None or choice < 0 else Counted(value, metrics, note, names, part, lower))
-        return found
+    spec, known = load_spec(), Known({("release", None): release_of(ncu_version)})
+    # What is not to be added besides.
+    adding = [p.id for p in spec.precisions if p.unit == "flop" and p.adds]
+    twice = tuple(name for name in adding if value(m.summands.get(name))[0] is None)
+    for p in spec.precisions:
+        known["work", p.id] = counted(m.work.get(p.id), value(m.fused.get(p.id))[0], twice)
+        known["compute_roof", p.id] = value(m.compute.get(p.roof))[0]
+    for level in spec.levels:
+        known["traffic", level.id] = counted(m.traffic.get(level.id))
+        known["bandwidth_roof", level.id] = value(m.bandwidth.get(level.id))[0]
+        known["rate_share", level.id] = value(m.shares.get(level.id))[0]
+    for unit in load_units().units:
+        share, origin = value(m.units.get(unit.id))
+        known["busy", unit.id] = None if share is None else Share(share, origin.lower_bound, origin.note == OF_ACTIVE)
+    known["tensor_gap", None] = bool(m.tensor_gaps[row])
+    known["tensor_active", None] = active = number(m.tensor_active[row])
+    if active is not None:  # else the report may tell of active cycles only
+        known["tensor_share", None] = Share(active, False, False)
+    return known
 
 
 class KernelAdvice(NamedTuple):
@@ -385,10 +324,10 @@ def advise(
     Raises RooflineError for damage.
     """
     m = measurements_of(report) if measurements is None else measurements
-    foreign, lender, found = disbelieved(m), Lender(m), []
+    foreign, found = disbelieved(m), []
     for row in watch(range(len(m))):
         kernel = report.kernels[int(m.launch[row])]
-        outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=lender.of(row))
-        told = tuple(collectable(outcome, report.ncu_version) for outcome in outcomes)
-        found.append(KernelAdvice(str(m.report[row]), int(m.launch[row]), float(m.seconds[row]), told))
+        known = None if foreign[row] else known_of(m, row, report.ncu_version)
+        outcomes = () if known is None else rules.run(kernel, collected_only=collected_only, known=known)
+        found.append(KernelAdvice(str(m.report[row]), int(m.launch[row]), float(m.seconds[row]), outcomes))
     return tuple(found)
