@@ -13,12 +13,32 @@ function line(x, y, color, more = {}) {
   return { type: "scatter", mode: "lines", x, y, line: { color, width, dash }, hoverinfo: "skip", showlegend: false, ...rest };
 }
 
+/** What a row of the table is: its key, whether it is chosen. */
+function chosenRow({ index }) {
+  return { key: index, chosen: state.chosen === index, kind: state.chosen === index ? "chosen" : "" };
+}
+
+/** A chart as it is made, {traces, layout}, on paper in a size that fits. */
+function drawPlot(id, { traces, layout }) {
+  if (paper) Object.assign(layout, { width: paper[id][0], height: paper[id][1], autosize: false });
+  Plotly.react(byId(id), traces, layout, CONFIG);
+}
+
+/** A click on one of some traces chooses its row, Escape shows all again. */
+function wirePlots(ids, metas) {
+  for (const id of ids) {
+    if (!byId(id).on) Plotly.newPlot(byId(id), [], {}, CONFIG); // so that it has events before there is something to draw
+    byId(id).on("plotly_click", ({ points: [hit] }) => { if (metas.includes(hit.data.meta)) toggleChosen(hit.customdata); });
+  }
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) toggleChosen(null); });
+}
+
 /** Every column of a chosen row; nothing where none is chosen. */
 function drawFacts(row, columns, all) {
   const card = byId("details");
   card.hidden = !row;
   if (!row) return;
-  const close = element("button", { type: "button", class: "button no-print", title: "Esc", onclick: () => choose(row.index) }, `Show all ${all}`);
+  const close = element("button", { type: "button", class: "button no-print", title: "Esc", onclick: () => toggleChosen(null) }, `Show all ${all}`);
   const facts = columns.map(({ label, title, value, show, number }) => [label, title, number ? show(row) : value(row)]).filter(([, , text]) => text);
   const spans = facts.map(([label, title, text]) => element("span", { title }, element("span", { class: "muted" }, `${label} `), text));
   card.replaceChildren(element("div", { class: "head" }, element("h2", {}, shorten(row.name, 200)), close), element("div", { class: "facts" }, ...spans));

@@ -64,11 +64,6 @@ function showAlone(kernel) {
   isolate(kernel.index);
 }
 
-function reset() {
-  unpinTip();
-  change(() => { state = { ...freshState(), theme: state.theme }; });
-}
-
 /** What a mark of the chart says: [a short text, everything]; null for one that says nothing. */
 function textsOf(mark) {
   const { meta } = mark.data;
@@ -151,7 +146,7 @@ function wireChart() {
 }
 
 function wireTable() {
-  wireRows(COLUMNS, (row) => isolate(ROWS[row].kernel.index));
+  wireRows((row) => isolate(ROWS[row].kernel.index));
   const table = byId("table");
   const show = (event) => {
     const line = event.target.closest("#table tbody tr");
@@ -168,8 +163,8 @@ function wireControls() {
   wireQuery();
   byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
-  byId("reset").addEventListener("click", reset);
-  wireMenu({ columns: COLUMNS, rows: () => sorted(current.selection.rows), picture });
+  byId("reset").addEventListener("click", unpinTip);
+  wireMenu({ rows: () => sorted(current.selection.rows), picture });
   wireSentences(ORDER, ({ kernel }) => kernel, ({ device }) => device, showAlone);
   byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
@@ -187,5 +182,4 @@ function wire() {
   wireControls();
 }
 
-byId("reset").disabled = !POINTS.length;
 startPage(POINTS.length > 0, redraw, wire);

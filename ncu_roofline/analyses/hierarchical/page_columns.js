@@ -175,12 +175,12 @@ function barCell(row) {
 const COLUMNS = tableColumns();
 
 function sorted(rows) {
-  return sortedRows(COLUMNS, rows, (a, b) => a.kernel.rank - b.kernel.rank || a.index - b.index);
+  return sortedRows(rows, (a, b) => a.kernel.rank - b.kernel.rank || a.index - b.index);
 }
 
 /** The table anew: below another row of its kernel a row doesn't show again what is the kernel's. */
 function drawTable(rows) {
-  drawRows(COLUMNS, sorted(rows), (row, above) => {
+  drawRows(sorted(rows), (row, above) => {
     const chosen = state.isolated === row.kernel.index;
     const kind = chosen ? "chosen" : state.isolated === null ? "" : "faded";
     return { key: row.index, kind, chosen, again: Boolean(above) && above.kernel === row.kernel };

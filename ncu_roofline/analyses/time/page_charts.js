@@ -4,7 +4,6 @@ const CHARTS = ["complexity", "time", "both"];
 const NEAR_BALANCE = 0.4; // decades
 const FAR = 40; // decades: beyond every axis
 const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
-const views = {}; // chart -> its ranges in decades, so that the second axes follow a zoom
 
 /** Limits in decades around some values and the corners that are near. */
 function limits(values, corners) {
@@ -137,7 +136,7 @@ function complexityChart(points, colours) {
     sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours)];
   const across = axis(`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, range.x, colours);
   const annotations = nameAnnotations("complexity", shown, place, range, MARGIN, shown.map(place), colours);
-  return { range, traces, layout: layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours, { annotations }) };
+  return { traces, layout: layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours, { annotations }) };
 }
 
 /** Ranges of both axes, {x, y} in decades. */
@@ -163,7 +162,7 @@ function timeChart(points, colours) {
   traces.push(sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours));
   const across = axis(`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, range.x, colours);
   const annotations = nameAnnotations("time", shown, place, range, MARGIN, shown.map(place), colours);
-  return { range, traces, layout: layoutOf(across, axis("Compute time [s]", range.y, colours), colours, { annotations }) };
+  return { traces, layout: layoutOf(across, axis("Compute time [s]", range.y, colours), colours, { annotations }) };
 }
 
 /** Upper and right axes: seconds at the roofs. */
@@ -194,5 +193,5 @@ function bothChart(points, colours) {
   const second = scale ? secondAxes(range, scale, colours) : {};
   const layout = layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours,
     { ...second, margin: WIDE_MARGIN, annotations: nameAnnotations("both", shown, place, range, WIDE_MARGIN, shown.flatMap((point) => [place(point), timeAtRoofs(point)]), colours) });
-  return { range, traces, layout };
+  return { traces, layout };
 }

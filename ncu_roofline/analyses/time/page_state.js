@@ -19,8 +19,7 @@ function freshState() {
 
 /** Symbols of the chosen GPU that pass the filter. */
 function shownPoints() {
-  const words = state.query.trim().toLowerCase();
-  return POINTS.filter((point) => point.device === state.device && (!words || point.name.toLowerCase().includes(words)));
+  return POINTS.filter((point) => point.device === state.device && passesQuery(point.name));
 }
 
 /** The machine of each precision of the chosen GPU at the level of the view, the one with the most time first. */
@@ -55,33 +54,11 @@ function launchCounts(points) {
   return counts.length ? [...new Set([Math.min(...counts), Math.max(...counts)])] : [];
 }
 
-/* The reader's choices as names and values of the address, and back: what is not known here is passed over. */
-
-function choices() {
-  const fresh = freshState();
-  const found = {
-    gpu: state.device === fresh.device ? null : state.device,
-    precision: state.precision || null,
-    q: state.query || null,
-    sort: sortWord(fresh.sort),
-    symbol: state.chosen === null ? null : String(state.chosen),
-    theme: state.theme || null,
-  };
-  return Object.entries(found).filter(([, value]) => value !== null);
-}
-
-function stateOf(link) {
-  const fresh = freshState();
-  const get = (name) => link.get(name) || "";
-  const device = DEVICES.includes(link.get("gpu")) ? link.get("gpu") : fresh.device;
-  const symbol = POINTS.find((point) => String(point.index) === link.get("symbol") && point.device === device);
-  return {
-    ...fresh,
-    device,
-    precision: Object.hasOwn(PAGE.precisions, get("precision")) ? get("precision") : "",
-    query: get("q").slice(0, 500),
-    sort: sortOf(COLUMNS, get("sort"), fresh.sort),
-    chosen: symbol ? symbol.index : null,
-    theme: ["light", "dark"].includes(get("theme")) ? get("theme") : "",
-  };
-}
+const CHOICES = {
+  gpu: oneOf("device", DEVICES),
+  precision: oneOf("precision", Object.keys(PAGE.precisions)),
+  q: QUERY,
+  sort: SORT,
+  symbol: { of: "chosen", read: (text, { device }) => POINTS.find((point) => String(point.index) === text && point.device === device)?.index },
+  theme: THEME,
+};

@@ -132,7 +132,7 @@ def render_html(
     payload = {
         "level": frames.level,
         "level_label": level,
-        "columns": {one.name: [one.unit, one.meaning] for one in (*columns.TIME_MACHINES, *columns.TIME_POINTS)},
+        "columns": {one.name: [one.unit, one.meaning] for one in columns.TIME_POINTS},
         "bounds": {key: list(style) for key, style in bounds().items()},
         "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
         "points": {**points, "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")]},

@@ -152,20 +152,13 @@ function update() {
   tellFound();
 }
 
-/** Another launch or a fresh page, by the words of its address. */
-function restart(words) {
-  state = stateOf(new URLSearchParams(words));
-  update();
-  writeLink(choices());
-}
-
 function wire() {
   wireMenu();
   byId("launch").append(...PAGE.launches.map((launch, index) => element("option", { value: String(index) }, shorten(`${launch.kernel}, ${launch.facts.slice(1).join(", ")}`, 120))));
   byId("launch-group").hidden = PAGE.launches.length < 2;
   byId("launch").value = String(state.launch);
-  byId("launch").addEventListener("change", (event) => restart({ kernel: event.target.value, theme: state.theme }));
-  byId("reset").addEventListener("click", () => { byId("find").value = ""; restart({ theme: state.theme }); });
+  byId("launch").addEventListener("change", ({ target }) => change(() => { state = stateOf(new URLSearchParams({ kernel: target.value, theme: state.theme })); }));
+  byId("reset").addEventListener("click", () => { byId("find").value = ""; lookFor(); tellFound(); });
   for (const table of Object.keys(all)) byId(`all-${table}`).addEventListener("click", () => { all[table] = true; drawTables(); });
   wirePane(byId("source-pane"), source, "source", (row) => (row.gap || !row.entry ? null : { file: row.file, line: row.line }));
   wirePane(byId("instruction-pane"), code, "code", (one) => (one.row === undefined ? null : { row: one.row }));
