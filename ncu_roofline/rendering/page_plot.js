@@ -5,6 +5,7 @@ const CONFIG = {
   modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: fileName() },
 };
 const MOST_LABELS = 8; // names of kernels in a chart
+const FAR = 9; // decades beyond every axis
 const MARGIN = { l: 62, r: 18, t: 10, b: 44 };
 let paper = null; // while printing: charts -> [width, height] in pixels
 
@@ -31,6 +32,23 @@ function wirePlots(ids, metas) {
     byId(id).on("plotly_click", ({ points: [hit] }) => { if (metas.includes(hit.data.meta)) toggleChosen(hit.customdata); });
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) toggleChosen(null); });
+}
+
+/** Roofs, {kind, value, colour, texts}, as lines. */
+function roofTraces(roofs, range) {
+  return roofs.map((roof) => {
+    const [from, to] = spanOf(roof, roofs);
+    const ends = [Math.max(from, range.x[0] - FAR), Math.min(to, range.x[1] + FAR)].map((at) => 10 ** at);
+    return line(ends, ends.map((x) => (roof.kind === "bandwidth" ? x * roof.value : roof.value)), roof.colour, { width: 2, meta: "roof" });
+  });
+}
+
+/** Their labels, as nameAnnotations takes them. */
+function roofAnnotations(roofs, colours) {
+  return (projection, floor) => {
+    markRoofs(roofs, projection, floor);
+    return roofPlaces(roofs, ({ texts }) => texts, projection, floor).map((place) => annotation(place, place.text, place.roof.colour, projection, colours.card));
+  };
 }
 
 /** Every column of a chosen row; nothing where none is chosen. */

@@ -69,7 +69,7 @@ function textsOf(mark) {
   const { meta } = mark.data;
   if (meta === "dots" || meta === "edge") return [pointTip, pointFacts].map((tell) => tell(POINTS[mark.customdata]));
   if (meta === "roof") return [0, 1].map(() => roofTip(current.roofs.find((roof) => roof.key === mark.customdata)));
-  return meta === "ridge" ? [0, 1].map(() => ridgeTip(ridges(current.roofs)[mark.customdata])) : null;
+  return meta === "ridge" ? [0, 1].map(() => ridgeTip(ridges(current.shown)[mark.customdata])) : null;
 }
 
 function pointOf(mark) {

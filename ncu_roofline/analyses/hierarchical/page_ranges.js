@@ -8,12 +8,12 @@ const MOST_EDGES = 12;
 /** Ridge points: every bandwidth with the highest compute roof of each precision. */
 function ridges(roofs) {
   const highest = new Map();
-  for (const roof of shownOf(roofs, "compute")) {
+  for (const roof of ofKind(roofs, "compute")) {
     const pipe = `${roof.precision} ${roof.origin}`;
     if (!highest.has(pipe) || highest.get(pipe).value < roof.value) highest.set(pipe, roof);
   }
   return [...highest.values()].flatMap((compute) =>
-    shownOf(roofs, "bandwidth")
+    ofKind(roofs, "bandwidth")
       .filter((bandwidth) => bandwidth.origin === compute.origin)
       .map((bandwidth) => ({ x: compute.value / bandwidth.value, y: compute.value, compute, bandwidth })),
   );
@@ -53,8 +53,8 @@ function homeRanges(roofs) {
   const points = (leaders.length ? matter : main).flatMap((row) => [...row.levels.values()]).filter(drawable);
   const corners = ridges(roofs);
   const decades = (values) => values.map(Math.log10);
-  const walls = shownOf(roofs, "wall").map((roof) => roof.value);
-  const tops = shownOf(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
+  const walls = ofKind(roofs, "wall").map((roof) => roof.value);
+  const tops = ofKind(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
   const x = stretch(decades([...leaders.map((p) => p.intensity), ...corners.map((ridge) => ridge.x), ...walls]), decades(points.map((p) => p.intensity)), [0.85, 0.95]) || [-2, 3];
   const y = stretch(decades([...leaders.map((p) => p.performance), ...tops]), decades(points.map((p) => p.performance)), [points.length ? 0.45 : 3, 0.35]) || [9, 14];
   return { x: x[1] - x[0] < 2.5 ? [x[0] - 0.8, x[1] + 0.6] : x, y: y[1] - y[0] < 2 ? [y[0] - 0.8, y[1]] : y };

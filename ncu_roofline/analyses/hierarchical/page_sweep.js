@@ -84,8 +84,8 @@ function mixLimits(row) {
 }
 
 /** The FMA-mix ceilings that limit kernels on the chart, near ones together; those that a compute roof draws already are left out. */
-function mixes({ selection: chosen, roofs }) {
-  const peaks = roofs.filter((roof) => roof.shown && roof.kind === "compute").map((roof) => roof.value);
+function mixes({ selection: chosen, shown }) {
+  const peaks = ofKind(shown, "compute").map((roof) => roof.value);
   const visible = new Set(chosen.points);
   const near = (a, b, part) => Math.abs(a - b) <= part * Math.max(a, b);
   const groups = [];
@@ -99,7 +99,7 @@ function mixes({ selection: chosen, roofs }) {
     groups.at(-1).rows.push(row);
     groups.at(-1).xs.push(Math.log10(Math.max(...dots.map((point) => point.intensity))));
   }
-  const steepest = Math.max(...roofs.filter((roof) => roof.shown && roof.kind === "bandwidth").map((roof) => roof.value));
+  const steepest = Math.max(...ofKind(shown, "bandwidth").map((roof) => roof.value));
   return groups.map((group) => mixMark(group, steepest, near));
 }
 
@@ -121,10 +121,9 @@ function shownMixes(drawn) {
 }
 
 function mixTraces(drawn, colours) {
-  return shownMixes(drawn).flatMap((mix) => mix.values.map((value) => ({
-    type: "scatter", mode: "lines", x: [10 ** mix.from, 10 ** mix.to], y: [value, value], meta: "mix", hoverinfo: "skip", showlegend: false,
-    name: plotlyText(mix.texts[0]), line: { color: colours.neutral, width: 1.6, dash: "3px,2px" },
-  })));
+  const look = { width: 1.6, dash: "3px,2px", meta: "mix" };
+  return shownMixes(drawn).flatMap(({ from, to, values, texts: [name] }) =>
+    values.map((value) => line([10 ** from, 10 ** to], [value, value], colours.neutral, { ...look, name: plotlyText(name) })));
 }
 
 /** The lines of the mixes are short: a text over one would hide it. */

@@ -48,23 +48,13 @@ function pathRange(path) {
   return { x: [Math.min(...xs) - 0.3, Math.max(...xs) + 0.6], y: [low, top + 0.35] };
 }
 
-function roofTraces(path, range, theme) {
-  const [left, right] = range.x.map((at) => 10 ** at);
-  const traces = [];
-  const ridge = positive(path.compute_roof, path.bandwidth_roof) ? path.compute_roof / path.bandwidth_roof : null;
-  const label = (x, y, text, color, place) => ({ type: "scatter", mode: "text", x: [x], y: [y], text: [text], textposition: place, textfont: { color, size: 11 }, hoverinfo: "skip", meta: "roof-label" });
-  if (positive(path.bandwidth_roof)) {
-    const end = ridge ? Math.min(ridge, right) : right;
-    traces.push(line([left / 10, end], [(left / 10) * path.bandwidth_roof, end * path.bandwidth_roof], hue(path.colours, theme), { width: 2, meta: "roof" }));
-    const low = Math.max(left, 10 ** range.y[0] / path.bandwidth_roof);
-    const at = Math.sqrt(low * end);
-    traces.push(label(at, at * path.bandwidth_roof, `${plotlyText(path.level)} ${formatValue(path.bandwidth_roof, "byte/s", 3)}\u00a0\u00a0`, hue(path.colours, theme), "top left"));
-  }
-  if (positive(path.compute_roof)) {
-    traces.push(line([ridge || left, right * 10], [path.compute_roof, path.compute_roof], theme.neutral, { width: 2, meta: "roof" }));
-    traces.push(label(right, path.compute_roof, `${plotlyText(path.name)} ${formatValue(path.compute_roof, `${path.unit}/s`, 3)}<br> `, theme.neutral, "top left"));
-  }
-  return traces;
+/** The roofs of a path, as far as they are known. */
+function roofsOf(path, theme) {
+  const roofs = [
+    { kind: "bandwidth", value: path.bandwidth_roof, colour: hue(path.colours, theme), name: path.level, unit: "byte/s" },
+    { kind: "compute", value: path.compute_roof, colour: theme.neutral, name: path.name, unit: `${path.unit}/s` },
+  ];
+  return roofs.filter(({ value }) => positive(value)).map((roof) => ({ ...roof, texts: [`${roof.name} ${formatValue(roof.value, roof.unit, 3)}`, roof.name] }));
 }
 
 /** For each dot the dots that lie on it, itself too: those less than a hundredth of the axes from the first. */
@@ -111,6 +101,9 @@ function pathChart(launch, path, theme, chosen) {
     marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
   const grid = { showgrid: true, gridcolor: theme.line };
   const [across, up] = [`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, `Performance, ${plotlyText(path.name)} [${PAGE.units[`${path.unit}/s`][0]}]`];
-  const layout = layoutOf(axis(across, range.x, theme, grid), axis(up, range.y, theme, grid), theme);
-  return { traces: [...roofTraces(path, range, theme), line(gaps(path.intensity), gaps(path.performance), theme.muted, { meta: "path" }), dots, pileLabels(path, piles, theme)], layout };
+  const roofs = roofsOf(path, theme);
+  const place = (i) => [path.intensity[i], path.performance[i]];
+  const annotations = nameAnnotations("path", [], place, range, MARGIN, path.slices.map((_, i) => place(i)), theme, roofAnnotations(roofs, theme));
+  const layout = layoutOf(axis(across, range.x, theme, grid), axis(up, range.y, theme, grid), theme, { annotations });
+  return { traces: [...roofTraces(roofs, range), line(gaps(path.intensity), gaps(path.performance), theme.muted, { meta: "path" }), dots, pileLabels(path, piles, theme)], layout };
 }

@@ -2,7 +2,7 @@
 
 const CHARTS = ["complexity", "time", "both"];
 const NEAR_BALANCE = 0.4; // decades
-const FAR = 40; // decades: beyond every axis
+const OFF = 40; // decades: beyond every axis
 const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
 
 /** Limits in decades around some values and the corners that are near. */
@@ -48,7 +48,7 @@ function intensityTraces(range, all, colours) {
   const found = [];
   for (const power of powers(range.y[0] - range.x[1], range.y[1] - range.x[0])) {
     const end = Math.min(range.x[1], range.y[1] - power) - 0.05;
-    found.push(line([10 ** (end - FAR), 10 ** (end + FAR)], [10 ** (end - FAR + power), 10 ** (end + FAR + power)], colours.line, { meta: "iso" }));
+    found.push(line([10 ** (end - OFF), 10 ** (end + OFF)], [10 ** (end - OFF + power), 10 ** (end + OFF + power)], colours.line, { meta: "iso" }));
     if (all.some((one) => positive(one.balance) && Math.abs(Math.log10(one.balance) - power) < NEAR_BALANCE)) continue; // it would seem to be the balance's
     found.push({ type: "scatter", mode: "text", x: [10 ** end], y: [10 ** (end + power)], text: [`${Number((10 ** power).toPrecision(3))}`], textposition: "bottom left",
       textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
@@ -158,7 +158,7 @@ function timeChart(points, colours) {
     const value = 10 ** power;
     traces.push(line([10 ** (both[0] - 3), value, value], [value, value, 10 ** (both[0] - 3)], colours.line, { meta: "iso" }));
   }
-  traces.push(line([10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], [10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], colours.neutral, { width: 2, meta: "balance" }));
+  traces.push(line([10 ** (both[0] - OFF), 10 ** (both[1] + OFF)], [10 ** (both[0] - OFF), 10 ** (both[1] + OFF)], colours.neutral, { width: 2, meta: "balance" }));
   traces.push(sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours));
   const across = axis(`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, range.x, colours);
   const annotations = nameAnnotations("time", shown, place, range, MARGIN, shown.map(place), colours);

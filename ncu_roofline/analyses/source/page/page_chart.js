@@ -28,12 +28,6 @@ function chartRanges({ dots, roofs }) {
   return { x: [left, right].map(Math.log10), y: [low, top * Math.max(2.2, (top / low) ** 0.08)].map(Math.log10) };
 }
 
-function roofSpan(roof, roofs) {
-  const of = (kind) => roofs.filter((other) => other.kind === kind).map((other) => other.value);
-  if (roof.kind === "bandwidth") return { from: -30, to: of("compute").length ? Math.log10(Math.max(...of("compute")) / roof.value) : 30 };
-  return { from: of("bandwidth").length ? Math.log10(roof.value / Math.max(...of("bandwidth"))) : -30, to: 30 };
-}
-
 function hueOf(hues) {
   return hues ? hues[isDark() ? 2 : 1] : "var(--neutral)";
 }
@@ -102,7 +96,7 @@ function axes(chart, projection) {
 
 function roofLines(chart, projection) {
   return chart.roofs.flatMap((roof) => {
-    const segment = visibleSegment(roof, roofSpan(roof, chart.roofs), projection);
+    const segment = visibleSegment(roof, chart.roofs, projection);
     return segment ? [line(...segment, { class: "roof", stroke: hueOf(roof.hues) })] : [];
   });
 }
@@ -220,17 +214,14 @@ function loopDot(loop, sizes, projection, floor) {
 }
 
 /** Labels of the roofs where they cover nothing. */
-function labelsOf(chart, projection, floor) {
-  const roofs = chart.roofs.map((roof) => ({ ...roof, shown: true }));
-  for (const roof of roofs) markLine(floor, visibleSegment(roof, roofSpan(roof, roofs), projection));
-  return roofs.flatMap((roof) => {
-    const segment = visibleSegment(roof, roofSpan(roof, roofs), projection);
+function labelsOf({ roofs, axes: [, , unit] }, projection, floor) {
+  const textsOf = (roof) => {
     const name = shorten(roof.label, 40);
-    const brief = roof.kind === "compute" ? roof.text.replace(PAGE.units[chart.axes[2]][0], "").trim() : roof.text; // the axis says the unit
-    const texts = [`${name}: ${roof.text}${roof.origin === "measured" ? " (measured)" : ""}`, `${name}: ${roof.text}`, `${name}: ${brief}`, name];
-    const place = segment && roofLabel(roof, texts, segment, crowdedSides(roof, roofs, projection), floor);
-    return place ? [turned(place, place.text, hueOf(roof.hues))] : [];
-  });
+    const brief = roof.kind === "compute" ? roof.text.replace(PAGE.units[unit][0], "").trim() : roof.text; // the axis says the unit
+    return [`${name}: ${roof.text}${roof.origin === "measured" ? " (measured)" : ""}`, `${name}: ${roof.text}`, `${name}: ${brief}`, name];
+  };
+  markRoofs(roofs, projection, floor);
+  return roofPlaces(roofs, textsOf, projection, floor).map((place) => turned(place, place.text, hueOf(place.roof.hues)));
 }
 
 function turned(place, words, fill) {
