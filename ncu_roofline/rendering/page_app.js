@@ -66,6 +66,11 @@ function toggleChosen(index) {
   change(() => { state.chosen = state.chosen === index ? null : index; });
 }
 
+/** The one of two colours, on light ground and on dark, that goes with the theme. */
+function tone(light, dark) {
+  return isDark() ? dark : light;
+}
+
 /** Change the state, then draw everything from it; what is `typed` makes one step of the history. */
 function change(action, typed = false) {
   if (typing) state.query = byId("query").value;

@@ -90,7 +90,7 @@ function bandText({ label, values }) {
 function phaseStrip({ seconds, edges, bands }, kind) {
   const part = (at) => `${((100 * edges[at]) / seconds).toFixed(2)}%`;
   const parts = bands.flatMap((band) => {
-    const hue = band.colours ? band.colours[isDark() ? 1 : 0] : "var(--neutral)";
+    const hue = band.colours ? tone(...band.colours) : "var(--neutral)";
     const stops = band.values.map((value, at) => `${known(value) ? `color-mix(in srgb, ${hue} ${Math.round(100 * Math.min(value, 1))}%, var(--grid))` : "transparent"} ${part(at)} ${part(at + 1)}`);
     const line = element("i");
     line.style.background = `linear-gradient(90deg, ${stops.join(", ")}, transparent ${part(band.values.length)})`;

@@ -14,7 +14,7 @@ const OTHER = "other"; // what an embedded chart gives without saying of what
 const LEVELS = new Map(PAGE.levels.map((level) => [level.id, { ...level, label: level.label || OTHER }]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
-  return isDark() ? LEVELS.get(id).dark : LEVELS.get(id).light;
+  return tone(LEVELS.get(id).light, LEVELS.get(id).dark);
 }
 
 const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label || OTHER]));

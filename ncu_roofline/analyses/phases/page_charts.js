@@ -5,7 +5,7 @@ const PILE = 4; // slices on each other whose number is said
 const LOW_AXIS = 16; // times below the peak that the axis of performance reaches at least
 
 function hue(colours, theme) {
-  return colours ? colours[isDark() ? 1 : 0] : theme.neutral;
+  return colours ? tone(...colours) : theme.neutral;
 }
 
 function sliceText(launch, slice) {

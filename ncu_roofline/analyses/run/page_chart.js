@@ -9,7 +9,7 @@ function drawable(row) {
 }
 
 function hueOf(kind) {
-  return PAGE.hues[kind][isDark() ? 1 : 0];
+  return tone(...PAGE.hues[kind]);
 }
 
 /** The roof of memory, and those of what these operators do. */

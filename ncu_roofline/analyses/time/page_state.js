@@ -39,8 +39,7 @@ function scaledBy() {
 }
 
 function boundColour(bound) {
-  const [, light, dark] = PAGE.bounds[bound];
-  return isDark() ? dark : light;
+  return tone(...PAGE.bounds[bound].slice(1));
 }
 
 /** Where the open symbol stands on the primary axes: what the times would do at the kernel's own roofs. */
