@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, Analysis, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, deliver, looks, progress, targets, tell, write_text
-from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
+from ncu_roofline.cli.outputs import progress, tell
+from ncu_roofline.cli.reading import expand, none_read, wanted
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
@@ -123,34 +122,3 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
     if not len(state.kernel_columns["kernel"]):
         raise RooflineError("Cannot use", " ".join(paths), f"no operator passes --kernel {args.kernel}", "Loosen the filter.")
     return state, whole_of(run)
-
-
-def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
-    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
-    pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
-    if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
-        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
-        write_text("\n".join(filter(None, lines)))
-
-
-def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, Collection[str], Analysis], dict[str, Any]]) -> int:
-    """Write a run as pages, pictures, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
-    analysis = ANALYSES["run"]
-    table = args.table or next(iter(analysis.tables))
-    if table not in analysis.tables:
-        reason = f"a run has the tables {', '.join(analysis.tables)}"
-        raise UsageError("Cannot use --table", table, reason, "Name one of those.")
-    planned: dict[str, dict[str, Any]] = {}
-    outputs = targets(args, analysis.formats, "not a format of a run ({})", lambda: named_files(args))
-    pictured = paper(args, outputs.values(), analysis)
-    for path, output_format in outputs.items():
-        planned[path] = {**looks(args), **pictured}
-        if args.top:
-            if not analysis.takes(output_format, "top"):
-                reason = f"a run as {output_format} has all operators"
-                raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
-            planned[path]["top"] = args.top
-    for path, output_format in outputs.items():
-        deliver(path, render(run, output_format, table=table, **planned[path]), args.force, output_format)
-    captions(args, run, analysis, outputs)
-    return int(run.left_out)

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +33,7 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.cli.runs import add_traces, captions, render_run, run_beside, run_of_args
+from ncu_roofline.cli.runs import add_traces, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
@@ -41,6 +41,7 @@ from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperErro
 from ncu_roofline.rendering.table import wrapped
 
 if TYPE_CHECKING:
+    from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
@@ -163,9 +164,7 @@ def run_render(args: Namespace) -> int:
     if not args.output:
         args.output = [_page_of(args)]
     try:
-        if run := run_of_args(args):
-            return render_run(args, run, _paper)
-        return _render_reports(args)
+        return _rendered(args, run_of_args(args))
     except PaperError as error:
         raise _refused(error) from error
 
@@ -183,32 +182,50 @@ def _page_of(args: Namespace) -> str:
     return f"{name[: len(name) - len(ending)]}{suffix}"
 
 
-def _render_reports(args: Namespace) -> int:
-    analysis = ANALYSES["counted" if args.of_run else args.view]
+def _rendered(args: Namespace, run: Run | None) -> int:
+    """The files of reports, or of a run.  Raises PaperError."""
+    analysis = ANALYSES["run" if run else "counted" if args.of_run else args.view]
     outputs = targets(args, analysis.formats, "not a known format ({})", lambda: reading.named_files(args))
     if args.table and args.table not in analysis.tables:
-        what = "--run" if args.of_run else f"--view {args.view}"
+        what = "a run" if run else "--run" if args.of_run else f"--view {args.view}"
         reason = f"{what} has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-    paper = _paper(args, outputs.values(), analysis)
+    chosen = {**looks(args), **_paper(args, outputs.values(), analysis)}
+    if run and args.top:
+        chosen["top"] = args.top
+        for output_format in outputs.values():
+            if not analysis.takes(output_format, "top"):
+                reason = f"a run as {output_format} has all operators"
+                raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
     # Rules are about the profiler's times.
-    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
+    advice = not (run or args.of_run) and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
     results: dict[bool, Result] = {}  # with a row per kernel, or data
     for path, output_format in outputs.items():
         for_people = output_format in _FOR_PEOPLE
-        if for_people not in results:
+        if run:
+            results[for_people] = Result(run, (), (), int(run.left_out), ())
+        elif for_people not in results:
             results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
-        result, options = results[for_people], {**looks(args), **paper}
+        result, options = results[for_people], dict(chosen)
         if output_format == "html":
             options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
             options["advice"] = result.advice
         if output_format in ("csv", "parquet"):
-            options["table"] = args.table or _table_with_rows(result.roofline, path)
+            options["table"] = args.table or (next(iter(analysis.tables)) if run else _table_with_rows(result.roofline, path))
         deliver(path, render(result.roofline, output_format, **options), args.force, output_format)
     if True in results:
-        captions(args, results[True].roofline, analysis, outputs)
-    warn(dict.fromkeys(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline)))
+        _captions(args, results[True].roofline, analysis, outputs)
+    if not run:
+        warn(dict.fromkeys(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline)))
     return max(one.exit_code for one in results.values())
+
+
+def _captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
+    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
+    pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
+    if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
+        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
+        write_text("\n".join(filter(None, lines)))
 
 
 def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dict[str, Any]:
