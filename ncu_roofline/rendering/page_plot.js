@@ -14,6 +14,16 @@ function line(x, y, color, more = {}) {
   return { type: "scatter", mode: "lines", x, y, line: { color, width, dash }, hoverinfo: "skip", showlegend: false, ...rest };
 }
 
+/** Symbols at some places [x, y], or texts with `mode: "text"`. */
+function symbols(places, more) {
+  return { type: "scatter", mode: "markers", x: places.map(([x]) => x), y: places.map(([, y]) => y), hoverinfo: "none", showlegend: false, ...more };
+}
+
+/** Small texts at some places, which say nothing else. */
+function textsAt(places, text, textposition, color, meta, size = 11) {
+  return symbols(places, { mode: "text", text, textposition, textfont: { color, size }, hoverinfo: "skip", meta });
+}
+
 /** What a row of the table is: its key, whether it is chosen. */
 function chosenRow({ index }) {
   return { key: index, chosen: state.chosen === index, kind: state.chosen === index ? "chosen" : "" };
@@ -66,6 +76,13 @@ function drawFacts(row, columns, all) {
 function sizeOf(id) {
   const box = document.getElementById(id);
   return paper ? paper[id] : [box.clientWidth, box.clientHeight];
+}
+
+/** A chart {traces, layout} in which names stand beside the `named` rows: `titles` of its axes, `place(row)` of a symbol, those to `avoid`. */
+function planeOf(id, { traces, titles, range, named, place, avoid, first, margin = MARGIN, axes = {}, ...more }, colours) {
+  const annotations = nameAnnotations(id, named, place, range, margin, avoid, colours, first);
+  const [across, up] = titles.map((title, index) => axis(title, index ? range.y : range.x, colours, axes));
+  return { traces, layout: layoutOf(across, up, colours, { margin, annotations, ...more }) };
 }
 
 /** Names beside the symbols of the kernels with most time; they stay there when the reader zooms.  `first` takes room before them. */

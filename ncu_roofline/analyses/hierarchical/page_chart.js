@@ -58,12 +58,9 @@ function bandTrace(roof, roofs, ranges, colours) {
 }
 
 function ridgeTrace(roofs, colours) {
-  const corners = ridges(roofs);
-  return {
-    type: "scatter", mode: "markers", x: corners.map((ridge) => ridge.x), y: corners.map((ridge) => ridge.y), meta: "ridge",
-    customdata: corners.map((_, index) => index), hoverinfo: "none", showlegend: false,
-    marker: { symbol: "circle", size: 6, color: colours.card, line: { color: colours.neutral, width: 1.2 } },
-  };
+  const places = ridges(roofs).map(({ x, y }) => [x, y]);
+  const marker = { symbol: "circle", size: 6, color: colours.card, line: { color: colours.neutral, width: 1.2 } };
+  return symbols(places, { meta: "ridge", customdata: places.map((_, index) => index), marker });
 }
 
 /** Thin lines between the levels of a kernel: their gaps are what the caches catch. */

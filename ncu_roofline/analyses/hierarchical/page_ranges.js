@@ -83,11 +83,9 @@ function edges({ selection: chosen, projection }) {
 function edgeTraces(drawn) {
   const found = edges(drawn);
   if (!found.length) return [];
-  const at = found.map((edge) => drawn.projection.data(...edge.at));
-  return [{
-    type: "scatter", mode: "markers", x: at.map(([x]) => 10 ** x), y: at.map(([, y]) => 10 ** y), meta: "edge", customdata: found.map((edge) => edge.point.index),
-    hoverinfo: "none", showlegend: false, marker: { symbol: found.map((edge) => edge.symbol), color: found.map((edge) => levelColour(edge.point.level)), size: 11 },
-  }];
+  const places = found.map((edge) => drawn.projection.data(...edge.at).map((at) => 10 ** at));
+  const marker = { symbol: found.map((edge) => edge.symbol), color: found.map((edge) => levelColour(edge.point.level)), size: 11 };
+  return [symbols(places, { meta: "edge", customdata: found.map((edge) => edge.point.index), marker })];
 }
 
 function edgeLabels(drawn, floor, colours) {

@@ -23,12 +23,11 @@ function sweepTraces({ rows, points }) {
     for (const level of LEVELS.values()) {
       const dots = steps.map((row) => row.levels.get(level.id)).filter((point) => visible.has(point));
       if (dots.length < 2) continue;
-      found.push({
-        type: "scatter", mode: "lines+markers", x: dots.map((p) => p.intensity), y: dots.map((p) => p.performance), meta: "sweep",
-        customdata: dots.map((p) => p.index), hoverinfo: "skip", showlegend: false, name: plotlyText(steps[0].kernel.kernel),
-        line: { color: levelColour(level.id), width: 1.2 },
-        marker: { symbol: "arrow", angleref: "previous", size: 9, standoff: 5, color: levelColour(level.id) },
-      });
+      const color = levelColour(level.id);
+      found.push(symbols(dots.map(placeOf), {
+        mode: "lines+markers", meta: "sweep", customdata: dots.map((p) => p.index), hoverinfo: "skip", name: plotlyText(steps[0].kernel.kernel),
+        line: { color, width: 1.2 }, marker: { symbol: "arrow", angleref: "previous", size: 9, standoff: 5, color },
+      }));
     }
   }
   return found;

@@ -81,29 +81,27 @@ function pileText(launch, path, pile) {
   return pile.length > 1 ? [`${pile.length} slices lie here, from ${formatValue(launch.edges[first], "second", 3)} to ${formatValue(launch.edges[last + 1], "second", 3)}; the last:`] : [];
 }
 
-/** How many slices lie on each other, beside them. */
-function pileLabels(path, piles, theme) {
-  const shown = [...new Set(piles)].filter((pile) => pile.length >= PILE);
-  return { type: "scatter", mode: "text", x: shown.map(([i]) => path.intensity[i]), y: shown.map(([i]) => path.performance[i]), text: shown.map((pile) => `${pile.length} slices<br> `),
-    textposition: "top center", textfont: { color: theme.text, size: 11 }, hoverinfo: "skip", meta: "pile" };
-}
-
 function pathChart(launch, path, theme, chosen) {
   const range = pathRange(path);
   const last = Math.max(launch.edges.length - 2, 1);
-  const joined = path.slices.map((slice, i) => i > 0 && slice !== path.slices[i - 1] + 1);
-  const gaps = (values) => values.flatMap((value, i) => (joined[i] ? [null, value] : [value]));
+  const places = path.slices.map((_, i) => [path.intensity[i], path.performance[i]]);
+  const joined = places.flatMap((place, i) => (i > 0 && path.slices[i] !== path.slices[i - 1] + 1 ? [[null, null], place] : [place]));
   const piles = pilesOf(path, range);
   const hovertext = path.slices.map((slice, i) => [...pileText(launch, path, piles[i]), sliceText(launch, slice), formatValue(path.performance[i], `${path.unit}/s`, 3), formatValue(path.intensity[i], `${path.unit}/byte`, 3)].join("<br>"));
   const size = path.slices.map((slice, i) => (slice === chosen ? 14 : dotSize(piles[i], i)));
   const opacity = path.slices.map((slice) => (chosen === null || slice === chosen ? 1 : 0.45));
-  const dots = { type: "scatter", mode: "markers", x: path.intensity, y: path.performance, customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
-    marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
-  const grid = { showgrid: true, gridcolor: theme.line };
-  const [across, up] = [`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, `Performance, ${plotlyText(path.name)} [${PAGE.units[`${path.unit}/s`][0]}]`];
+  const rims = { color: theme.muted, width: piles.map(([first], i) => (first === i ? 0.8 : 0)) };
+  const high = distinct(piles).filter((pile) => pile.length >= PILE);
   const roofs = roofsOf(path, theme);
-  const place = (i) => [path.intensity[i], path.performance[i]];
-  const annotations = nameAnnotations("path", [], place, range, MARGIN, path.slices.map((_, i) => place(i)), theme, roofAnnotations(roofs, theme));
-  const layout = layoutOf(axis(across, range.x, theme, grid), axis(up, range.y, theme, grid), theme, { annotations });
-  return { traces: [...roofTraces(roofs, range), line(gaps(path.intensity), gaps(path.performance), theme.muted, { meta: "path" }), dots, pileLabels(path, piles, theme)], layout };
+  const traces = [
+    ...roofTraces(roofs, range), line(joined.map(([x]) => x), joined.map(([, y]) => y), theme.muted, { meta: "path" }),
+    symbols(places, {
+      customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
+      marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: rims },
+    }),
+    textsAt(high.map(([i]) => places[i]), high.map((pile) => `${pile.length} slices<br> `), "top center", theme.text, "pile"),
+  ];
+  const [intensity, performance] = ["byte", "s"].map((per) => PAGE.units[`${path.unit}/${per}`][0]);
+  const titles = [`${plotlyText(path.level)}: arithmetic intensity [${intensity}]`, `Performance, ${plotlyText(path.name)} [${performance}]`];
+  return planeOf("path", { traces, titles, range, named: [], avoid: places, first: roofAnnotations(roofs, theme), axes: { showgrid: true, gridcolor: theme.line } }, theme);
 }

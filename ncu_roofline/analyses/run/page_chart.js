@@ -41,13 +41,14 @@ function rooflineChart(rows, colours) {
   for (const memory of values("bandwidth")) xs.push(...values("compute").map((value) => value - memory + 0.8)); // room for its value
   const range = { x: [Math.min(...xs) - 0.4, Math.max(...xs) + 0.7], y: [Math.min(...ys) - 0.4, Math.max(...ys, ...values("compute")) + 0.35] };
   const share = dots.map((row) => Math.max(SMALLEST, WHOLE * Math.sqrt(row.share || 0)));
-  const marks = { type: "scatter", mode: "markers", x: dots.map((row) => row.intensity), y: dots.map((row) => row.performance), customdata: dots.map((row) => row.index), meta: "operators",
-    hoverinfo: "text", hovertext: dots.map(hoverText), marker: { color: dots.map((row) => hueOf(row.kind)), size: share, line: { color: colours.card, width: 1 },
-      opacity: dots.map((row) => (state.chosen === null || state.chosen === row.index ? 0.9 : 0.2)) } };
-  const saving = [...dots].sort((a, b) => (b.recoverable || 0) - (a.recoverable || 0) || b.share - a.share).slice(0, NAMED);
   const place = (row) => [row.intensity, row.performance];
-  const annotations = nameAnnotations("roofline", saving, place, range, MARGIN, dots.map(place), colours, roofAnnotations(roofs, colours));
-  const across = axis("Arithmetic intensity: needed FLOP / needed byte", range.x, colours);
+  const opacity = dots.map((row) => (state.chosen === null || state.chosen === row.index ? 0.9 : 0.2));
+  const marks = symbols(dots.map(place), {
+    customdata: dots.map((row) => row.index), meta: "operators", hoverinfo: "text", hovertext: dots.map(hoverText),
+    marker: { color: dots.map((row) => hueOf(row.kind)), size: share, line: { color: colours.card, width: 1 }, opacity },
+  });
+  const named = [...dots].sort((a, b) => (b.recoverable || 0) - (a.recoverable || 0) || b.share - a.share).slice(0, NAMED);
   const beyond = dots.filter((row) => Math.log10(row.intensity) < range.x[0] || Math.log10(row.performance) < range.y[0]).length;
-  return { traces: [...roofTraces(roofs, range), marks], beyond, layout: layoutOf(across, axis("Performance [FLOP/s]", range.y, colours), colours, { annotations }) };
+  const [traces, titles] = [[...roofTraces(roofs, range), marks], ["Arithmetic intensity: needed FLOP / needed byte", "Performance [FLOP/s]"]];
+  return { ...planeOf("roofline", { traces, titles, range, named, place, avoid: dots.map(place), first: roofAnnotations(roofs, colours) }, colours), beyond };
 }
