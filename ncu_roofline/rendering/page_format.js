@@ -74,9 +74,9 @@ function shortenApart(texts, length) {
   const cut = new Map(distinct(texts).map((text) => [text, shorten(text, length)]));
   for (let again = true; again; ) {
     again = false;
-    const groups = new Map();
-    for (const [text, short] of cut) groups.set(short, [...(groups.get(short) || []), text]);
-    for (const same of [...groups.values()].filter((group) => group.length > 1)) {
+    for (const group of Map.groupBy(cut, ([, short]) => short).values()) {
+      if (group.length < 2) continue;
+      const same = group.map(([text]) => text);
       again = true;
       let common = 0;
       while (same.every((text) => text[common] === same[0][common])) common += 1;

@@ -7,12 +7,9 @@ const MOST_EDGES = 12;
 
 /** Ridge points: every bandwidth with the highest compute roof of each precision. */
 function ridges(roofs) {
-  const highest = new Map();
-  for (const roof of ofKind(roofs, "compute")) {
-    const pipe = `${roof.precision} ${roof.origin}`;
-    if (!highest.has(pipe) || highest.get(pipe).value < roof.value) highest.set(pipe, roof);
-  }
-  return [...highest.values()].flatMap((compute) =>
+  const pipes = Map.groupBy(ofKind(roofs, "compute"), (roof) => `${roof.precision} ${roof.origin}`);
+  const highest = [...pipes.values()].map((same) => same.reduce((a, b) => (a.value < b.value ? b : a)));
+  return highest.flatMap((compute) =>
     ofKind(roofs, "bandwidth")
       .filter((bandwidth) => bandwidth.origin === compute.origin)
       .map((bandwidth) => ({ x: compute.value / bandwidth.value, y: compute.value, compute, bandwidth })),
@@ -63,21 +60,19 @@ function homeRanges(roofs) {
 /** Dots beyond the first look, those of the kernels that rank first: where their arrows stand, and their value there. */
 function edges({ selection: chosen, projection }) {
   if (state.view) return [];
-  const found = new Map();
-  for (const point of chosen.points) {
+  const found = chosen.points.flatMap((point) => {
     const [x, y] = pixelOf(point, projection);
     const [left, right] = [x < 0, x > projection.width];
-    if (!left && !right && y >= 0 && y <= projection.height) continue;
+    if (!left && !right && y >= 0 && y <= projection.height) return [];
     const at = [Math.min(Math.max(x, 9), projection.width - 9), Math.min(Math.max(y, 9), projection.height - 9)];
     const symbol = left ? "triangle-left" : right ? "triangle-right" : y < 0 ? "triangle-up" : "triangle-down";
     const unit = PAGE.counted[point.unit]?.unit || PAGE.counted[PAGE.unit].unit;
     const text = left || right ? `${plainNumber(point.intensity)} ${PAGE.units[unit][0]}` : formatColumn("performance", point);
-    const key = [symbol, Math.round(at[0] / 14), Math.round(at[1] / 14)].join(" "); // one arrow for those that stand together
-    if (!found.has(key)) found.set(key, { point, at, symbol, text, count: 0 });
-    found.get(key).count += 1;
-  }
-  for (const edge of found.values()) if (edge.count > 1) edge.text = `${edge.count} dots, ${edge.text}`;
-  return [...found.values()].slice(0, MOST_EDGES);
+    return [{ point, at, symbol, text }];
+  });
+  // One arrow for those that stand together.
+  const groups = [...Map.groupBy(found, ({ symbol, at }) => [symbol, ...at.map((one) => Math.round(one / 14))].join(" ")).values()];
+  return groups.slice(0, MOST_EDGES).map(([edge, ...others]) => ({ ...edge, text: others.length ? `${others.length + 1} dots, ${edge.text}` : edge.text }));
 }
 
 function edgeTraces(drawn) {

@@ -25,40 +25,24 @@ const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map(
 function plainPrecisions() {
   return [...PRECISIONS.keys()].filter((id) => id !== "mixed" && !APART.has(id));
 }
-/** How the symbols of each precision are filled; a kind of instruction that is a part of another is always open. */
-const FILL_OF = fillsOfPrecisions();
+// How the symbols of each precision are filled; a kind of instruction that is a part of another is always open.
+const FREE = PARTS.size ? FILLS.filter((fill) => fill !== "open") : FILLS;
+const WHOLE = [...PRECISIONS.keys()].filter((id) => !PARTS.has(id));
+const FILL_OF = new Map([...PRECISIONS.keys()].map((id) => [id, PARTS.has(id) ? "open" : FREE[WHOLE.indexOf(id) % FREE.length]]));
 
-function fillsOfPrecisions() {
-  const free = PARTS.size ? FILLS.filter((fill) => fill !== "open") : FILLS;
-  const whole = [...PRECISIONS.keys()].filter((id) => !PARTS.has(id));
-  return new Map([...PRECISIONS.keys()].map((id) => [id, PARTS.has(id) ? "open" : free[whole.indexOf(id) % free.length]]));
-}
+// One row per kernel and precision: its points by level.
+const ROWS = [...Map.groupBy(POINTS, (point) => `${point.owner}/${point.precision}`).values()].map((points, index) => (
+  { index, kernel: KERNELS[points[0].owner], precision: points[0].precision, first: points[0], levels: new Map(points.map((point) => [point.level, point])) }
+));
+const ROWS_OF = Map.groupBy(ROWS, (row) => row.kernel.index);
 
-const ROWS = tableRows();
-const ORDER = kernelsByRank();
-const ROWS_OF = rowsByKernel();
+// Kernels that have points, those that could save most time first; each gets the marker of its name.
+const ORDER = PAGE.order.filter((index) => ROWS_OF.has(index)).map((index) => KERNELS[index]);
+const SHAPE_OF = new Map(distinct(ORDER.map((kernel) => kernel.kernel)).map((name, index) => [name, index]));
+ORDER.forEach((kernel, rank) => Object.assign(kernel, { rank, shape: SHAPE_OF.get(kernel.kernel) }));
 
 function drawable(point) {
   return known(point.intensity) && point.intensity > 0 && known(point.performance) && point.performance > 0;
-}
-
-/** One row per kernel and precision: its points by level. */
-function tableRows() {
-  const rows = new Map();
-  for (const point of POINTS) {
-    const key = `${point.owner}/${point.precision}`;
-    if (!rows.has(key)) {
-      rows.set(key, { index: rows.size, kernel: KERNELS[point.owner], precision: point.precision, first: point, levels: new Map() });
-    }
-    rows.get(key).levels.set(point.level, point);
-  }
-  return [...rows.values()];
-}
-
-function rowsByKernel() {
-  const found = new Map(KERNELS.map((kernel) => [kernel.index, []]));
-  for (const row of ROWS) found.get(row.kernel.index).push(row);
-  return found;
 }
 
 /** The row of a kernel that carries its verdict, among the chosen precisions: that of the pipe that limits it, else the one with most work. */
@@ -75,19 +59,6 @@ function saidByAnother(row) {
   const near = (a, b) => Math.abs(a - b) <= 1e-3 * Math.abs(b);
   return ROWS_OF.get(row.kernel.index).some(({ precision, first }) => state.precisions.has(precision) && row.precision.startsWith(`${precision}.`)
     && near(first.performance, row.first.performance) && (first.binding_fraction === row.first.binding_fraction || near(first.binding_fraction, row.first.binding_fraction)));
-}
-
-/** Kernels that have points, those that could save most time first; each gets the marker of its name. */
-function kernelsByRank() {
-  const owners = new Set(POINTS.map((point) => point.owner));
-  const order = PAGE.order.filter((index) => owners.has(index)).map((index) => KERNELS[index]);
-  const shapes = new Map();
-  for (const kernel of order) {
-    if (!shapes.has(kernel.kernel)) shapes.set(kernel.kernel, shapes.size);
-    kernel.shape = shapes.get(kernel.kernel);
-  }
-  order.forEach((kernel, index) => { kernel.rank = index; });
-  return order;
 }
 
 const RANKED = [...POINTS].sort((a, b) => KERNELS[a.owner].rank - KERNELS[b.owner].rank);
@@ -187,11 +158,6 @@ function roofPrecisions() {
   return found.size || POINTS.length ? [...found] : distinct(ROOFS.map((roof) => roof.precision));
 }
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
-}
-
 /** Does a bandwidth or wall go with the chosen precisions?  One of its own goes with that alone, a wall with all instructions, too. */
 function goesWith(roof, precisions) {
   if (precisions.some((p) => APART.has(p))) return precisions.includes(roof.precision) || (!roof.precision && !precisions.every((p) => APART.has(p)));
@@ -206,13 +172,8 @@ function roofKey(roof) {
 function currentRoofs() {
   const precisions = roofPrecisions();
   const relevant = (roof) => (roof.kind === "compute" ? !roof.precision || precisions.some((p) => samePipe(p, roof.precision)) : goesWith(roof, precisions));
-  const groups = new Map();
-  for (const roof of ROOFS) {
-    if (!onStage(roof) || !known(roof.value) || roof.value <= 0 || !relevant(roof)) continue;
-    const key = roofKey(roof);
-    groups.set(key, [...(groups.get(key) || []), roof]);
-  }
-  const merged = [...groups].map(([key, roofs]) => mergeRoofs(key, roofs));
+  const mine = ROOFS.filter((roof) => onStage(roof) && positive(roof.value) && relevant(roof));
+  const merged = [...Map.groupBy(mine, roofKey)].map(([key, roofs]) => mergeRoofs(key, roofs));
   for (const roof of merged) {
     roof.shown = state.roofs.has(roof.key) ? state.roofs.get(roof.key) : isDefault(roof, merged) && !isOutdone(roof, merged);
   }
@@ -221,15 +182,19 @@ function currentRoofs() {
 
 const WIDE = 1.01; // roofs whose launches differ by more are bands around their line
 
+/** A roof of several reports: the median of its values, their range, and whether that is wide enough to be seen. */
 function mergeRoofs(key, roofs) {
+  const values = roofs.map((roof) => roof.value).sort((a, b) => a - b);
+  const middle = values.length / 2;
   const low = Math.min(...roofs.map((roof) => (known(roof.value_min) ? roof.value_min : roof.value)));
   const high = Math.max(...roofs.map((roof) => (known(roof.value_max) ? roof.value_max : roof.value)));
   const wide = high > WIDE * low;
-  return { ...roofs[0], key, value: median(roofs.map((roof) => roof.value)), value_min: low, value_max: high, wide, merged: roofs.length };
+  return { ...roofs[0], key, value: (values[Math.ceil(middle - 1)] + values[Math.floor(middle)]) / 2, value_min: low, value_max: high, wide, merged: roofs.length };
 }
 
+/** The precisions that have compute roofs. */
 function pipesOf(roofs) {
-  return distinct(roofs.filter((roof) => roof.kind === "compute").map((roof) => roof.precision));
+  return distinct(ofKind(roofs, "compute").map((roof) => roof.precision));
 }
 
 /** The same pipe's or level's roofs, of all origins. */

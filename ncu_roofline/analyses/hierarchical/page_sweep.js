@@ -5,11 +5,7 @@ const MIX_REACH = 0.12; // decades that a mark goes beyond the dots it is for
 
 /** Rows of a sweep by kernel and precision, each in the order of its steps. */
 function sweeps(rows) {
-  const found = new Map();
-  for (const row of rows.filter((each) => each.kernel.step >= 0)) {
-    const key = JSON.stringify([row.kernel.kernel, row.precision]);
-    found.set(key, [...(found.get(key) || []), row]);
-  }
+  const found = Map.groupBy(rows.filter((row) => row.kernel.step >= 0), (row) => JSON.stringify([row.kernel.kernel, row.precision]));
   const ordered = [...found.values()].map((steps) => steps.sort((a, b) => a.kernel.step - b.kernel.step));
   const name = state.isolated === null ? null : KERNELS[state.isolated].kernel;
   return ordered.filter((steps) => steps.length > 1 && (name === null || steps[0].kernel.kernel === name));
