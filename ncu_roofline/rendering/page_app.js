@@ -124,11 +124,6 @@ async function copyText(text, button, select) {
   setTimeout(() => { button.textContent = name; }, 1500);
 }
 
-function copyCommand(button) {
-  const code = button.parentElement.querySelector("code");
-  copyText(code.textContent, button, () => getSelection().selectAllChildren(code));
-}
-
 /** On paper all is open and light; `draw` is told whether it draws for paper. */
 function wirePrinting(draw) {
   let closed = null; // what was opened for the paper; null while nothing is printed
@@ -159,7 +154,10 @@ function startPage(any, draw, wire, restore = () => draw(false)) {
   followTheme(() => draw(false));
   byId("reset")?.toggleAttribute("disabled", !any);
   byId("reset")?.addEventListener("click", reset);
-  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copyCommand(button));
+  for (const button of document.querySelectorAll(".copy")) {
+    const code = button.parentElement.querySelector("code");
+    button.addEventListener("click", () => copyText(code.textContent, button, () => getSelection().selectAllChildren(code)));
+  }
   wirePrinting(draw);
   if (!any) return;
   byId("app").hidden = false;

@@ -94,6 +94,12 @@ function distinct(values) {
   return [...new Set(values)];
 }
 
+/** The sums of some values by key, the largest first. */
+function sumsBy(rows, keyOf, valueOf) {
+  const sums = [...Map.groupBy(rows, keyOf)].map(([key, group]) => [key, group.reduce((sum, row) => sum + (valueOf(row) || 0), 0)]);
+  return new Map(sums.sort((a, b) => b[1] - a[1]));
+}
+
 /** A count with its noun: "1 kernel", "2 kernels". */
 function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;

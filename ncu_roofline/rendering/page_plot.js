@@ -2,7 +2,7 @@
 
 const CONFIG = {
   displaylogo: false, responsive: true, typesetMath: false, showTips: false, plotlyServerURL: "",
-  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: fileName() },
+  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: downloadName() },
 };
 const MOST_LABELS = 8; // names of kernels in a chart
 const FAR = 9; // decades beyond every axis

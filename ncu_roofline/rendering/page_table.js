@@ -95,10 +95,26 @@ const SORT = {
   },
 };
 
-/** All rows, in the order of the table, as a file with some columns. */
+/** A value as a cell of a CSV file: every digit; a text that a spreadsheet would take for a formula gets an apostrophe before it. */
+function csvCell(value) {
+  if (typeof value !== "string") return known(value) ? String(value) : "";
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+/** All rows, in the order of the table, as a file that the browser saves: CSV with some columns, in the units of SI. */
 function saveRows(columns, rows) {
   const headers = columns.map(({ label, unit, heading }) => heading || (unit ? `${label} [${PAGE.units[unit][0] || "ratio"}]` : label));
-  downloadCsv(fileName(), headers, rows.map((row) => columns.map((column) => (column.file || column.value)(row))));
+  const cells = rows.map((row) => columns.map((column) => (column.file || column.value)(row)));
+  const text = [headers, ...cells].map((line) => `${line.map(csvCell).join(",")}\n`).join("");
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  element("a", { href: url, download: `${downloadName()}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** The title of the page as the name of a file. */
+function downloadName() {
+  return PAGE.title.replace(/[^A-Za-z0-9._]+/g, "-").replace(/^[-.]+|-$/g, "").slice(0, 80) || "roofline";
 }
 
 /** Headers sort; rows are chosen by click, Enter or space where the page can `choose` one, and the arrow keys go from one to the next. */

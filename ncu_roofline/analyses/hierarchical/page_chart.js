@@ -259,6 +259,6 @@ function picture(format) {
   Object.assign(figure, { height: figure.height + extra, showlegend: true });
   figure.title = { text: plotlyText(shorten(PAGE.title, 110)), x: 0.02, xanchor: "left", y: 1, yanchor: "top", yref: "container", pad: { t: 14 }, font: { size: 16 } };
   figure.legend = { orientation: "h", bgcolor: "rgba(0,0,0,0)", x: 1, xanchor: "right", y: 1, yanchor: "bottom" };
-  const options = { format, scale: format === "png" ? 2 : 1, width: figure.width, height: figure.height, filename: fileName() };
+  const options = { format, scale: format === "png" ? 2 : 1, width: figure.width, height: figure.height, filename: downloadName() };
   return Plotly.downloadImage({ data: traces(current, colours, true), layout: figure, config: OPTIONS }, options);
 }

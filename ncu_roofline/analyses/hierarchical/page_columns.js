@@ -126,12 +126,8 @@ function tableColumns() {
     ...(repeated && kernels.every((kernel) => kernel.launch >= 0)
       ? [once(numberColumn("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
       : []),
-    ...(several("report") ? [once({ ...textColumn("report", "Report", (row) => row.kernel.report, { wide: true }), show: reportCell })] : []),
+    ...(several("report") ? [once({ ...textColumn("report", "Report", (row) => row.kernel.report, { wide: true }), show: ({ kernel: { report } }) => element("span", { title: report }, shorten(report, 16)) })] : []),
   ];
-}
-
-function reportCell(row) {
-  return element("span", { title: row.kernel.report }, shorten(row.kernel.report, 16));
 }
 
 /** A number of three digits, in powers of ten where it would be long. */

@@ -127,18 +127,12 @@ function drawKey({ kernels, points }) {
   box.replaceChildren(...fills, element("span", {}, said.join("; ")));
 }
 
-/** "3 of 5 kernels", "6 of 6 steps of 1 kernel". */
-function kernelCount(kernels) {
-  const names = (some) => distinct(some.map((kernel) => kernel.kernel)).length;
-  if (SWEPT) return `${kernels.length} of ${counted(ORDER.length, "step")} of ${counted(names(ORDER), "kernel")}`;
-  return `${kernels.length} of ${counted(ORDER.length, "kernel")}`;
-}
-
 function drawStatus({ kernels, of, points, hidden }) {
   if (!POINTS.length) return;
   const known = kernels.filter((kernel) => kernel.seconds !== null);
   const time = known.length ? `, ${formatValue(known.reduce((sum, kernel) => sum + kernel.seconds, 0), "second")}` : "";
-  const parts = [`${kernelCount(kernels)}, ${counted(points.length, "dot")}${time}`];
+  const all = SWEPT ? `${counted(ORDER.length, "step")} of ${counted(SHAPE_OF.size, "kernel")}` : counted(ORDER.length, "kernel");
+  const parts = [`${kernels.length} of ${all}, ${counted(points.length, "dot")}${time}`];
   if (of > kernels.length) parts.push(`the first ${kernels.length} of ${of}, ranked by the time that could be saved: raise Top to see more`);
   if (points.length > MOST_DOTS) parts.push("of dots on top of each other one is drawn: zoom in for the others");
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);

@@ -15,7 +15,7 @@ from ncu_roofline.rendering.document import MISSING, Table
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.page import number, packed, plain_columns, self_contained, shown_table
 
-_SCRIPTS = ("page_csv.js", "page_labels.js", "page_plot.js", "page_chart.js", "page.js")
+_SCRIPTS = ("page_labels.js", "page_plot.js", "page_chart.js", "page.js")
 _CHAINS = 20  # in the table of a GPU
 
 

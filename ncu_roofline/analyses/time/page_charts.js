@@ -16,9 +16,11 @@ function limits(values, corners) {
   return [from - lack, to + lack];
 }
 
+/** What launching costs the symbols with the fewest and with the most launches. */
 function overheadCorners(points, machine) {
-  if (!machine || !positive(machine.latency)) return [];
-  return launchCounts(points).map((count) => ({ count, seconds: count * machine.latency }));
+  if (!machine || !positive(machine.latency) || !points.length) return [];
+  const counts = points.map((point) => point.invocations);
+  return distinct([Math.min(...counts), Math.max(...counts)]).map((count) => ({ count, seconds: count * machine.latency }));
 }
 
 /** What is below and left of a corner, and its name at the corner. */
@@ -53,7 +55,7 @@ function intensityTraces(range, all, colours) {
     found.push(textsAt([[10 ** end, 10 ** (end + power)]], [`${Number((10 ** power).toPrecision(3))}`], "bottom left", colours.muted, "iso-text", 10));
   }
   for (const machine of all.filter((one) => positive(one.balance))) {
-    const name = `machine balance ${formatValue(machine.balance, `${workUnitOf(machine.precision)}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
+    const name = `machine balance ${formatValue(machine.balance, `${POINTS.find(({ precision }) => precision === machine.precision)?.unit || "flop"}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
     const steps = Array.from({ length: 60 }, (_, i) => range.x[0] - 1 + (i / 59) * (range.x[1] - range.x[0] + 2));
     found.push(line(steps.map((x) => 10 ** x), steps.map((x) => 10 ** x * machine.balance), colours.neutral,
       { width: 2, meta: "balance", hoverinfo: "text", hovertext: name }));
@@ -109,13 +111,8 @@ function stepLabels(points, place, colours, side = "right") {
   return textsAt(steps.map(place), steps.map((point) => `  ${plotlyText(shorten(point.label, 20))}  `), `middle ${side}`, colours.text, "steps");
 }
 
-/** What the work of a precision counts. */
-function workUnitOf(precision) {
-  return POINTS.find((point) => point.precision === precision)?.unit || "flop";
-}
-
 function workUnit(points) {
-  return [...new Set(points.map((point) => (point.unit === "op" ? "OP" : "FLOP")))].join(" or ") || "FLOP";
+  return distinct(points.map((point) => (point.unit === "op" ? "OP" : "FLOP"))).join(" or ") || "FLOP";
 }
 
 function complexityChart(points, colours) {

@@ -2,16 +2,9 @@
 
 const MACHINES = unpack(PAGE.machines);
 const POINTS = unpack(PAGE.points);
-const DEVICES = [...new Set(POINTS.map((point) => point.device))];
-const SHAPE_OF = shapesByTime();
-
-/** Kernel name -> number of its marker, the kernel with the longest time first. */
-function shapesByTime() {
-  const seconds = new Map();
-  for (const point of POINTS) seconds.set(point.name, (seconds.get(point.name) || 0) + (point.seconds || 0));
-  const names = [...seconds.keys()].sort((a, b) => seconds.get(b) - seconds.get(a));
-  return new Map(names.map((name, index) => [name, index]));
-}
+const DEVICES = distinct(POINTS.map((point) => point.device));
+// Kernel name -> number of its marker, the kernel with the longest time first.
+const SHAPE_OF = new Map([...sumsBy(POINTS, (point) => point.name, (point) => point.seconds).keys()].map((name, index) => [name, index]));
 
 function freshState() {
   return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, rows: FIRST_ROWS, theme: "" };
@@ -24,12 +17,9 @@ function shownPoints() {
 
 /** The machine of each precision of the chosen GPU at the level of the view, the one with the most time first. */
 function machines() {
-  const seconds = new Map();
-  for (const point of POINTS.filter((each) => each.device === state.device)) {
-    seconds.set(point.precision, (seconds.get(point.precision) || 0) + (point.seconds || 0));
-  }
-  const mine = MACHINES.filter((one) => one.device === state.device && one.level === PAGE.level && seconds.has(one.precision));
-  return mine.sort((a, b) => seconds.get(b.precision) - seconds.get(a.precision));
+  const here = ({ device }) => device === state.device;
+  const times = sumsBy(POINTS.filter(here), (point) => point.precision, (point) => point.seconds);
+  return [...times.keys()].flatMap((precision) => MACHINES.filter((one) => here(one) && one.level === PAGE.level && one.precision === precision));
 }
 
 /** The machine that the 4D chart is scaled by; undefined where no roof is known. */
@@ -45,12 +35,6 @@ function boundColour(bound) {
 /** Where the open symbol stands on the primary axes: what the times would do at the kernel's own roofs. */
 function timeAtRoofs(point) {
   return [point.bandwidth_seconds * point.bandwidth_roof, point.compute_seconds * point.compute_roof];
-}
-
-/** Fewest and most launches of a symbol. */
-function launchCounts(points) {
-  const counts = points.map((point) => point.invocations);
-  return counts.length ? [...new Set([Math.min(...counts), Math.max(...counts)])] : [];
 }
 
 const CHOICES = {

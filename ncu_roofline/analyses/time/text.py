@@ -20,7 +20,7 @@ HOW_TO_LATENCY = (
     "Launch latency unknown, so no launch overhead is shown: give --ceilings from `ncu-roofline bench run` on this GPU, "
     "or --launch-latency TIME."
 )
-_SCRIPTS = ("page_csv.js", "page_labels.js", "page_plot.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
+_SCRIPTS = ("page_labels.js", "page_plot.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
 
 
 def drawable(*place: float) -> bool:

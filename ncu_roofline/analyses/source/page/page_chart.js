@@ -44,7 +44,11 @@ function drawChart() {
   const [inner, tall] = [width - EDGES.left - EDGES.right, height - EDGES.top - EDGES.bottom];
   const projection = new Projection(chartRanges(chart), inner, tall);
   const plot = svgElement("g", { transform: `translate(${EDGES.left},${EDGES.top})` });
-  plot.append(...axes(chart, projection), ...roofLines(chart, projection), ...dotLinks(chart, projection), ...intensityTicks(projection));
+  const roofs = chart.roofs.flatMap((roof) => {
+    const segment = visibleSegment(roof, chart.roofs, projection);
+    return segment ? [line(...segment, { class: "roof", stroke: hueOf(roof.hues) })] : [];
+  });
+  plot.append(...axes(chart, projection), ...roofs, ...dotLinks(chart, projection), ...intensityTicks(projection));
   const focused = document.activeElement?.dataset?.dot;
   const floor = new Floor(inner, tall);
   const [kernel, loops] = [chart.dots, loopDots()].map((points) => points.filter((point) => isInside(point, projection)));
@@ -92,13 +96,6 @@ function axes(chart, projection) {
   const title = label(0, 0, `Performance [${PAGE.units[upward][0]}]`, { "text-anchor": "middle", class: "title" });
   title.setAttribute("transform", `translate(${-EDGES.left + 14},${projection.height / 2}) rotate(-90)`);
   return [...found, title];
-}
-
-function roofLines(chart, projection) {
-  return chart.roofs.flatMap((roof) => {
-    const segment = visibleSegment(roof, chart.roofs, projection);
-    return segment ? [line(...segment, { class: "roof", stroke: hueOf(roof.hues) })] : [];
-  });
 }
 
 /** A thin line between the levels of the kernel, and what the chosen loop could reach. */

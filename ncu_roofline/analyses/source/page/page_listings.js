@@ -23,23 +23,18 @@ function knows(table, name) {
 /* Source: columns as their header and what makes a cell; what nothing is known of takes no room. */
 
 function sourceColumns() {
-  const number = heading("Line", "", "num");
   const heat = (row) => (row.entry ? heatOf(row.entry) : { own: null, within: null });
   const hint = ({ own, within }) => (within > 0 ? `here ${formatPercent(own || 0)}, in code inlined here ${formatPercent(within)}` : "");
   const bare = (row) => (row.entry && !PAGE.files[row.file].parts.length ? counted(row.entry.instructions || 0, "instruction") : "");
   const intensity = (row) => (row.entry?.intensity > 0 ? plainNumber(row.entry.intensity) : "");
   return [
-    [number, (row) => element("th", { scope: "row", class: "num" }, String(row.line))],
+    [heading("Line", "", "num"), (row) => element("th", { scope: "row", class: "num" }, String(row.line))],
     [heading("", "", "bar-head"), (row) => cell(heatBar(heat(row), largest.line), "", hint(heat(row)))],
-    [measureHeading(measureNow(), "num"), (row) => shareCell(heat(row))],
+    [measureHeading(measureNow()), (row) => cell(shareText(heat(row).own > 0 ? heat(row).own : heat(row).within), `num${heat(row).own > 0 ? "" : " pale"}`)],
     knows("lines", "intensity") && [heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num rarer"), (row) => cell(intensity(row), "num rarer")],
     knows("lines", "stall") && [heading("Stall", WAITING, "stall"), (row) => stallCell(row.entry?.stall, row.entry?.share_stall)],
     [heading("Source"), (row) => cell(bare(row) || row.words, bare(row) ? "muted rest" : "words")],
   ].filter(Boolean);
-}
-
-function shareCell({ own, within }) {
-  return cell(shareText(own > 0 ? own : within), `num${own > 0 ? "" : " pale"}`);
 }
 
 /** The lines of a file that are shown: those of its text, or those with counts where it has none; gaps are rows as well. */
@@ -94,7 +89,7 @@ function codeColumns() {
     [heading("Offset"), ({ row }) => element("th", { scope: "row", class: "num" }, offset[row] < 0 ? "" : offset[row].toString(16).padStart(4, "0"))],
     [heading("Loops", "a bracket is a loop, the innermost to the right"), ({ row }) => element("td", { class: "brackets" }, ...brackets(row))],
     [heading("", "", "bar-head"), ({ row }) => cell(heatBar({ own: shareOfRow(row), within: null }, largest.row))],
-    [measureHeading(measureNow(), "num"), ({ row }) => cell(shareText(shareOfRow(row)), "num")],
+    [measureHeading(measureNow()), ({ row }) => cell(shareText(shareOfRow(row)), "num")],
     [heading(threads ? "Threads" : "Executed", `${countedName()} executed`, "num rarer"), ({ row }) => cell(formatValue(executed[row], "count", 3), "num rarer")],
     knows("instructions", "lanes") && [heading("Lanes", "threads active per warp instruction, of 32", "num rarer"), ({ row }) => cell(plainNumber(lanes[row]), "num rarer")],
     knows("instructions", "stall") && [heading("Stall", WAITING, "stall"), ({ row }) => stallCell(stall[row], share[row])],

@@ -68,12 +68,8 @@ function measuresOf(launch) {
 
 /** Files with counts, the hottest first; 0 to n, without the code that has no line. */
 function filesOf(by = state.by) {
-  const heat = new Map();
-  for (const line of view.lines.values()) {
-    if (line.line <= 0) continue;
-    heat.set(line.file, (heat.get(line.file) || 0) + (heatOf(line, by).own || 0));
-  }
-  return [...heat].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const lined = [...view.lines.values()].filter((line) => line.line > 0).sort((a, b) => a.file - b.file);
+  return [...sumsBy(lined, (line) => line.file, (line) => heatOf(line, by).own)];
 }
 
 /** What is chosen of a line. */

@@ -78,8 +78,8 @@ function mostOf(entries) {
 }
 
 /** The header of a column of shares; what these are of is its hint. */
-function measureHeading({ label, meaning }, kind) {
-  return heading(label, meaning, kind);
+function measureHeading({ label, meaning }) {
+  return heading(label, meaning, "num");
 }
 
 /** Shares that loops have columns of: one of which nothing is known takes no room. */
@@ -99,7 +99,7 @@ function intensityHeading() {
 
 /** A heat bar, `most` the longest, and some shares. */
 function heatColumns(measures, most) {
-  const shares = measures.map((measure) => [measureHeading(measure, "num"), (one) => cell(shareText(one.shares[PAGE.measures.indexOf(measure)]), "num")]);
+  const shares = measures.map((measure) => [measureHeading(measure), (one) => cell(shareText(one.shares[PAGE.measures.indexOf(measure)]), "num")]);
   return [[heading(""), (one) => cell(heatBar({ own: heatOf(one).own, within: null }, most))], ...shares];
 }
 
@@ -143,18 +143,14 @@ function belowRow(words, columns, kind, indent = 0) {
 function loopRows(loop, columns) {
   const kind = isChosenLoop(loop) ? "chosen" : "";
   const row = rowOf(columns, loop, { class: kind || null, "data-loop": loop.loop });
-  return loop.loop < 0 ? [row] : [row, belowRow(loopRate(loop), columns.length, kind, indentOf(loop))];
+  const rate = known(loop.performance) ? `Performance ${rateText(loop)}` : `No performance: ${loop.notes}`;
+  return loop.loop < 0 ? [row] : [row, belowRow(rate, columns.length, kind, indentOf(loop))];
 }
 
 /** Performance and how much of what is attainable that is. */
 function rateText({ performance, attainable }) {
   const part = attainable > 0 ? `, ${formatPercent(performance / attainable)} of roof at L1` : "";
   return `${formatValue(performance, view.launch.chart.axes[2], 3)}${part}`;
-}
-
-/** The performance of a loop, or why it has none. */
-function loopRate(loop) {
-  return known(loop.performance) ? `Performance ${rateText(loop)}` : `No performance: ${loop.notes}`;
 }
 
 function isChosenLoop(loop) {
