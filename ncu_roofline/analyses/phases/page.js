@@ -22,7 +22,7 @@ function update() {
   const [launch, theme] = [LAUNCHES[state.launch], palette()];
   const path = launch.paths[state.path];
   byId("path-card").hidden = !path;
-  byId("charts").classList.toggle("two", Boolean(path));
+  byId("charts").classList.toggle("one", !path);
   drawPlot("bands", bandsChart(launch, theme, state.chosen));
   if (path) drawPlot("path", pathChart(launch, path, theme, state.chosen));
   byId("bands-title").textContent = `Utilisation over time: ${launch.cut ? "the beginning of " : ""}${formatValue(launch.seconds, "second", 3)} in ${counted(launch.edges.length - 1, "slice")}`;

@@ -32,7 +32,7 @@ function drawChosen(from) {
 }
 
 /** Everything of the launch. */
-function draw() {
+function update() {
   const { launch } = view;
   byId("launch").value = String(state.launch);
   byId("facts").replaceChildren(...[shorten(launch.name, 200), ...launch.facts].map((fact) => element("span", {}, fact)));
@@ -43,21 +43,16 @@ function draw() {
   const left = `${launch.left_out} more instructions are left out here: nothing or least was counted near them. The formats csv, json and parquet have all.`;
   byId("instruction-note").textContent = launch.left_out ? left : "";
   drawChosen("start");
+  lookFor();
+  tellFound();
 }
 
 function drawMeasures() {
   const chips = measuresOf(view.launch).map(({ id, label, meaning }) => element(
-    "button", { type: "button", class: "chip", title: meaning, "data-by": id, "aria-pressed": String(id === state.by), onclick: () => heatBy(id) }, label,
+    "button", { type: "button", class: "chip", title: meaning, "data-by": id, "aria-pressed": String(id === state.by), onclick: () => change(() => { state.by = id; }) }, label,
   ));
-  byId("measures").replaceChildren(element("span", { class: "label" }, "Heat"), ...chips);
+  fill(byId("measures"), [element("span", { class: "label" }, "Heat"), ...chips]);
   byId("meaning").textContent = `Heat: ${measureNow().meaning}.`;
-}
-
-function heatBy(by) {
-  state.by = by;
-  draw();
-  byId("measures").querySelector(`[data-by="${by}"]`).focus();
-  writeLink(choices());
 }
 
 function drawFiles() {
@@ -90,13 +85,8 @@ function unlined() {
 }
 
 function openFile(file) {
-  state.file = file;
-  state.chosen = null;
-  drawFiles();
-  drawListings();
-  drawChosen("start");
+  change(() => Object.assign(state, { file, chosen: null }));
   byId("files").querySelector('[aria-selected="true"]').focus();
-  writeLink(choices());
 }
 
 function wireFiles() {
@@ -144,12 +134,6 @@ function redraw(onPaper) {
   if (changed) drawListings();
   if (paper) [source, code].forEach((listing) => listing.fillAll());
   else if (changed) markListings("");
-}
-
-function update() {
-  draw();
-  lookFor();
-  tellFound();
 }
 
 function wire() {
