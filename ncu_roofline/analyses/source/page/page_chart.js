@@ -154,7 +154,7 @@ function pileAt({ place: [x, y] }, marks) {
   return marks.filter(({ place: [left, top] }) => Math.hypot(left - x, top - y) < TARGET);
 }
 
-/** A mark that can be clicked and reached by keys; clicks choose one loop of a pile after the other, then the kernel again. */
+/** A mark that can be clicked and reached by keys; clicks choose one loop of a pile after the other, on the kernel's then none. */
 function drawnMark(mark, marks) {
   const { loop, place, size, key, told, hue } = mark;
   const [chosen, pile] = [Boolean(loop) && isChosenLoop(loop), pileAt(mark, marks)];
@@ -163,7 +163,8 @@ function drawnMark(mark, marks) {
   const keys = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); target(chosen ? null : loop); } };
   const click = () => {
     const at = loops.findIndex(isChosenLoop);
-    target(at < 0 ? loop || loops[0] : loops[at + 1]);
+    const next = loops[at + 1] || (loop && loops.length > 1 ? loops[0] : null);
+    target(at < 0 ? loop || loops[0] : next);
   };
   const attributes = { class: "dot", tabindex: 0, role: "button", "aria-label": told, onclick: click, onkeydown: keys, "data-dot": key };
   const ofLoop = loop ? { "data-loop": loop.loop, "aria-pressed": String(chosen) } : {};
