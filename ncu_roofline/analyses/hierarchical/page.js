@@ -153,10 +153,8 @@ function wireTable() {
     const row = line && ROWS[Number(line.dataset.row)];
     highlight(row ? row.kernel.index : null, row ? row.precision : null);
   };
-  table.addEventListener("mouseover", show);
-  table.addEventListener("focusin", show);
-  table.addEventListener("mouseleave", () => highlight(null));
-  table.addEventListener("focusout", () => highlight(null));
+  for (const enter of ["mouseover", "focusin"]) table.addEventListener(enter, show);
+  for (const leave of ["mouseleave", "focusout"]) table.addEventListener(leave, () => highlight(null));
 }
 
 function wireControls() {

@@ -3,6 +3,7 @@
 const chart = byId("chart");
 const overlay = byId("overlay");
 const MOST_NAMES = 12;
+const FOG = "99"; // how far the ground of a label hides the lines below
 const FIRST_NAMES = 3; // kernels whose names matter more than labels of roofs, which have room elsewhere
 let current = null; // what is drawn: {selection, roofs, those of them that are shown, ranges, size, projection}
 
@@ -101,7 +102,7 @@ function labels(drawn, colours) {
   found.push(...mixLabels(drawn, floor, colours));
   const rank = { compute: 0, bandwidth: 1, wall: 2 };
   const ranked = [...shown].sort((a, b) => rank[a.kind] - rank[b.kind] || b.value - a.value);
-  found.push(...roofPlaces(ranked, roofTexts, projection, floor).map((place) => annotation(place, place.text, roofColour(place.roof, colours), projection, fogged(colours.card))));
+  found.push(...roofPlaces(ranked, roofTexts, projection, floor).map((place) => annotation(place, place.text, roofColour(place.roof, colours), projection, `${colours.card}${FOG}`)));
   found.push(...edgeLabels(drawn, floor, colours));
   return [...found, ...nameLabels(chosen, named, projection.width < 500 ? 5 : MOST_NAMES, floor, pixel, projection, colours)];
 }
@@ -136,16 +137,6 @@ function nameLabels(chosen, named, most, floor, pixel, projection, colours) {
 function leader([from, to], projection, colour) {
   const [[x, y], [ax, ay]] = [projection.data(...to), projection.data(...from)];
   return { x, y, ax, ay, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true, arrowhead: 0, arrowwidth: 0.8, arrowcolor: colour, standoff: 5 };
-}
-
-/** A colour #rrggbb with some transparency, to lift labels off lines. */
-function fogged(colour) {
-  return /^#[0-9a-f]{6}$/i.test(colour) ? `${colour}99`.replace(/^#(..)(..)(..)(..)$/, (_, ...hex) => rgba(hex)) : colour;
-}
-
-function rgba(hex) {
-  const [red, green, blue, alpha] = hex.slice(0, 4).map((part) => parseInt(part, 16));
-  return `rgba(${red},${green},${blue},${(alpha / 255).toFixed(2)})`;
 }
 
 /** Decades only in a wide view, 1-2-5 in a narrow one, plotly's choice within a decade. */

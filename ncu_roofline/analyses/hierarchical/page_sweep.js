@@ -142,7 +142,7 @@ function mixLabels(drawn, floor, colours) {
     const at = mixLine(mix, mix.values.at(-1), drawn.projection);
     const found = mix.texts.map((text, shorter) => ({ text, ...cheapest(mixPlaces(at, textWidth(text)), textWidth(text), floor, ({ far }) => far + 2 * shorter) }));
     const best = found.reduce((a, b) => (b.cost < a.cost ? b : a));
-    return best.cost === Infinity ? [] : [annotation(taken(best, floor), best.text, colours.neutral, drawn.projection, fogged(colours.card))];
+    return best.cost === Infinity ? [] : [annotation(taken(best, floor), best.text, colours.neutral, drawn.projection, `${colours.card}${FOG}`)];
   });
 }
 
