@@ -86,12 +86,12 @@ Place = tuple[int, int]  # of a kernel: which trace, which row of its work
 
 
 class Kernel(NamedTuple):
-    """A row of a run's work: ``count`` launches of one kernel."""
+    """A row of a run's work: some ``launches`` of one kernel."""
 
     place: Place
     key: Key
     seconds: float
-    count: int
+    launches: int
     start: float
 
 
@@ -172,8 +172,8 @@ def counted(run: Run, m: Measurements, ceilings: Sequence[Ceilings] = (), *, by:
         "covered": covered / total,
         "kernels": len({one.key for one in kernels}),
         "counted_kernels": len({one.key for one in known}),
-        "launches": sum(one.count for one in kernels),
-        "counted_launches": sum(one.count for one in known),
+        "launches": sum(one.launches for one in kernels),
+        "counted_launches": sum(one.launches for one in known),
         "profiled": float(np.nansum(np.where(found.launches > 0, took, 0.0))) if np.isfinite(took).any() else math.nan,
         "absent": len(found.absent),
         "command": _command(run, operators, kernels, known),
@@ -283,7 +283,7 @@ def _matched(kernels: Sequence[Kernel], m: Measurements, names: Sequence[tuple[s
     seconds, launches, doubled = np.zeros(len(m)), np.zeros(len(m)), 0
     for same, mine in profiled.items():
         theirs = sorted(one for key in same for one in launched[key])
-        many = sum(one.count for one in theirs)
+        many = sum(one.launches for one in theirs)
         several = len(same) > 1 or len({(m.grid[launch], m.block[launch]) for launch in mine}) > 1
         if several and many != len(mine):
             absent += mine  # which of several sizes a launch has nobody tells
@@ -292,12 +292,12 @@ def _matched(kernels: Sequence[Kernel], m: Measurements, names: Sequence[tuple[s
         position = 0
         for one in theirs:
             rows[one.place] = [
-                (mine[(position + at) % len(mine)], one.count // len(mine) + (at < one.count % len(mine)))
-                for at in range(min(one.count, len(mine)))
+                (mine[(position + at) % len(mine)], one.launches // len(mine) + (at < one.launches % len(mine)))
+                for at in range(min(one.launches, len(mine)))
             ]
-            position += one.count
+            position += one.launches
             for launch, times in rows[one.place]:
-                seconds[launch] += one.seconds * times / one.count
+                seconds[launch] += one.seconds * times / one.launches
                 launches[launch] += times
     return Found(rows, seconds, launches, sorted(absent), doubled)
 
@@ -404,7 +404,7 @@ def _command(
         if common:
             words += ["--nvtx", "--nvtx-include", f"{common[0]}/"]
             passing = [one for one in passing if group[one.place] == common[0]]
-    if all(one.count == 1 for one in passing):
+    if all(one.launches == 1 for one in passing):
         order = [one.key for one in sorted(passing, key=lambda one: one.start)]
         firsts = [order.index(key) for key in wanted]
         words += ["--launch-skip", str(min(firsts)), "--launch-count", str(max(firsts) - min(firsts) + 1)]
