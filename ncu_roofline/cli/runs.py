@@ -53,19 +53,23 @@ def traces_among(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if os.path.isfile(path) and is_trace(path) and not has_counters(path)]
 
 
-def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
-    """The run that the traces on a command line are of; None where they are reports.  Raises RooflineError."""
-    paths = expand(args.reports)
+def run_of_args(
+    args: Namespace, given: Sequence[str] = (), passed: Sequence[str] = (), *, full_paths: bool = False
+) -> Run | None:
+    """The run that the traces on a command line, or those ``given`` there, are of; None where they are reports.
+
+    ``passed``: options of reports that are for something else here.  Raises RooflineError."""
+    paths = expand(given or args.reports)
     traces = traces_among(paths)
     if not traces:
         return None
-    if getattr(args, "of_run", None):
+    if getattr(args, "of_run", None) and given is not args.of_run:
         raise UsageError("Cannot use --run", args.of_run[0], f"{traces[0]} is a trace itself", "Give a report before --run.")
     others = [path for path in paths if path not in traces]
     if others and not args.keep_going:
         raise UsageError("Cannot mix", others[0], "it is no trace with times, and the others are", "Give traces, or reports.")
     for name in _OF_REPORTS:
-        if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
+        if name not in passed and getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
             option = f"--{name.replace('_', '-')}"
             raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
     from ncu_roofline.analyses.run.frames import run_of
@@ -91,7 +95,7 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
             left_out = True
             tell(error)
     if not read:
-        raise none_read(args.reports)
+        raise none_read(given or args.reports)
     found = [(gpu.name, gpu.compute_capability) for trace in read for gpu in trace.gpus.values()]
     found = found or ([(board.names[0], board.compute_capability)] if board else [])
     ceilings = wanted(args.ceilings).of(found)
@@ -101,9 +105,7 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
 
 def run_beside(args: Namespace, full_paths: bool) -> Run:
     """The run that --run names.  Raises RooflineError, also for what is no trace."""
-    run = run_of_args(
-        Namespace(**{**vars(args), **dict.fromkeys(_OF_REPORTS), "reports": args.of_run, "of_run": None}), full_paths
-    )
+    run = run_of_args(args, args.of_run, _OF_REPORTS, full_paths=full_paths)
     if run is None:
         raise UsageError(
             "Cannot use --run", args.of_run[0], "it is no trace of a run", "See `ncu-roofline guide run` for those that are."
@@ -116,7 +118,7 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
     from ncu_roofline.analyses.run.states import state_of, whole_of
     from ncu_roofline.model import Selection
 
-    run = run_of_args(Namespace(**{**vars(args), "reports": paths, "kernel": "", "top": 0}))
+    run = run_of_args(args, paths, ("kernel",))
     assert run is not None
     state = state_of(run, Selection(kernel=args.kernel))
     if not len(state.kernel_columns["kernel"]):
