@@ -63,7 +63,7 @@ function drawLoops() {
   byId("loops").hidden = !loops.some((loop) => loop.loop >= 0);
   const kept = new Set(hottestOf(loops, FIRST.loops).flatMap((loop) => [loop.loop, ...chainOf(loop.loop)]));
   const shown = all.loops ? loops : loops.filter((loop) => kept.has(loop.loop) || isChosenLoop(loop));
-  const columns = loopColumns(mostOf(loops.filter((loop) => loop.loop >= 0)));
+  const columns = loopColumns(loops.filter((loop) => loop.loop >= 0));
   byId("loop-table").replaceChildren(tableOf(columns, [...kernelRow(columns), ...shown.flatMap((loop) => loopRows(loop, columns))]));
   offerAll("loops", shown.length, loops.length);
 }
@@ -71,10 +71,6 @@ function drawLoops() {
 /** Of some entries those in which most happened. */
 function hottestOf(entries, count) {
   return [...entries].sort((a, b) => (heatOf(b).own || 0) - (heatOf(a).own || 0)).slice(0, count);
-}
-
-function mostOf(entries) {
-  return entries.reduce((most, entry) => Math.max(most, heatOf(entry).own || 0), 0);
 }
 
 /** The header of a column of shares; what these are of is its hint. */
@@ -88,29 +84,26 @@ function loopMeasures() {
   return ["samples", view.launch.works, "traffic", "local"].flatMap((id) => there.find((measure) => measure.id === id) || []);
 }
 
-function knowsTrips() {
-  return view.launch.loops.some((loop) => known(loop.trips));
-}
-
 /** The unit of intensities, those of integer work are in operations. */
 function intensityHeading() {
   return PAGE.units[view.launch.chart.axes[1]][0];
 }
 
-/** A heat bar, `most` the longest, and some shares. */
-function heatColumns(measures, most) {
+/** A heat bar, beside the longest of some entries, and some shares. */
+function heatColumns(measures, entries) {
+  const most = entries.reduce((longest, entry) => Math.max(longest, heatOf(entry).own || 0), 0);
   const shares = measures.map((measure) => [measureHeading(measure), (one) => cell(shareText(one.shares[PAGE.measures.indexOf(measure)]), "num")]);
   return [[heading(""), (one) => cell(heatBar({ own: heatOf(one).own, within: null }, most))], ...shares];
 }
 
 /** Columns of loops: their header and what makes a cell. */
-function loopColumns(most) {
+function loopColumns(loops) {
   const trips = (loop) => (known(loop.trips) ? formatValue(loop.trips, "count", 3) : "");
   return [
     [heading("Loop", "number and place"), loopHead],
-    ...heatColumns(loopMeasures(), most),
+    ...heatColumns(loopMeasures(), loops),
     [heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num"), (loop) => cell(plainNumber(loop.intensity), "num")],
-    knowsTrips() && [heading("Trips", "iterations per entry and warp", "num"), (loop) => cell(trips(loop), "num")],
+    loops.some((loop) => known(loop.trips)) && [heading("Trips", "iterations per entry and warp", "num"), (loop) => cell(trips(loop), "num")],
   ].filter(Boolean);
 }
 
@@ -165,7 +158,7 @@ function drawFunctions() {
   const columns = [
     [heading("Function"), functionHead],
     [heading("Role"), (one) => cell(one.role)],
-    ...heatColumns(measuresOf(view.launch), mostOf(functions)),
+    ...heatColumns(measuresOf(view.launch), functions),
     [heading("In code", "instructions of its code", "num"), (one) => cell(String(one.instructions), "num")],
   ];
   byId("function-table").replaceChildren(tableOf(columns, shown.map((one) => rowOf(columns, one))));
