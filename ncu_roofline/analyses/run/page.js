@@ -88,7 +88,7 @@ function redraw(onPaper) {
 }
 
 function wire() {
-  wirePlots(["roofline"], ["operators"]);
+  wirePlots(OPERATORS.some(drawable) ? ["roofline"] : [], ["operators"]);
   wireRows(toggleChosen);
   wireMenu({ rows: () => sortedRows(shownRows()), saved: () => ALL_COLUMNS });
   wireSentences(OPERATORS, ({ operator, shapes }) => `${operator} ${shapes}`.trim(), ({ place }) => PAGE.runs[place].name, ({ place, index }) => { Object.assign(state, { place, query: "" }); toggleChosen(index); });
