@@ -149,7 +149,9 @@ def columns_of(stated: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[Colum
                 columns += found[name]
                 continue
             unit, meaning, *seen = row
-            more = {key: tuple(value) if isinstance(value, list) else value for one in seen for key, value in one.items()}
+            more: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for one in seen for key, value in one.items()
+            }
             columns.append(Column(name, dtypes.get(unit, "float"), "" if unit in dtypes else unit, meaning, **more))
         found[table] = tuple(columns)
     return found

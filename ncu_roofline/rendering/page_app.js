@@ -1,6 +1,8 @@
 /* What pages have in common: a choice changes the state, and everything is drawn from that.
  *
- * A page brings freshState(), stateOf(link), choices() and update(). */
+ * A page brings freshState(), update() and CHOICES, what of the state its address tells: by the name in the address {of, write, read}. `of` is the
+ * name in the state, write(value, state) what the address says of a value, a text or several, and read(text, state, texts) the value of that;
+ * undefined for what is not known here.  Later ones may look at what earlier ones read. */
 
 const TYPING = 120; // milliseconds of rest before a typed filter is drawn
 let typing = 0; // the timer of a filter that is typed and not drawn yet
@@ -27,6 +29,48 @@ function isDark() {
   return document.documentElement.dataset.theme === "dark";
 }
 
+const QUERY = { of: "query", read: (text) => text.slice(0, 500) };
+const THEME = oneOf("theme", ["light", "dark"]);
+
+/** A choice among some values. */
+function oneOf(of, values) {
+  return { of, read: (text) => values.find((value) => String(value) === text) };
+}
+
+/** What differs from a fresh page, for its address: [name, text] each. */
+function choices() {
+  const fresh = freshState();
+  return Object.entries(CHOICES).flatMap(([name, { of, write = (value) => String(value ?? "") }]) => {
+    const [texts, before] = [state, fresh].map((one) => [write(one[of], one)].flat());
+    return texts.join("\n") === before.join("\n") ? [] : texts.map((text) => [name, text]);
+  });
+}
+
+/** The state that an address describes. */
+function stateOf(link) {
+  const made = freshState(link);
+  for (const [name, { of, read }] of Object.entries(CHOICES)) {
+    const value = link.has(name) ? read(link.get(name), made, link.getAll(name)) : undefined;
+    if (value !== undefined) made[of] = value;
+  }
+  return made;
+}
+
+/** All as on a fresh page, but for the theme. */
+function reset() {
+  change(() => { state = { ...freshState(new URLSearchParams()), theme: state.theme }; });
+}
+
+/** Choose a row; the same one again shows all. */
+function toggleChosen(index) {
+  change(() => { state.chosen = state.chosen === index ? null : index; });
+}
+
+/** The one of two colours, on light ground and on dark, that goes with the theme. */
+function tone(light, dark) {
+  return isDark() ? dark : light;
+}
+
 /** Change the state, then draw everything from it; what is `typed` makes one step of the history. */
 function change(action, typed = false) {
   if (typing) state.query = byId("query").value;
@@ -46,6 +90,11 @@ function wireQuery() {
     clearTimeout(typing);
     typing = setTimeout(() => change(() => {}, true), TYPING);
   });
+}
+
+/** Names of the rows that pass the filter hold what is typed. */
+function passesQuery(...texts) {
+  return texts.join("\n").toLowerCase().includes(state.query.trim().toLowerCase());
 }
 
 function showQuery() {
@@ -73,11 +122,6 @@ async function copyText(text, button, select) {
   if (!done) select();
   button.textContent = done ? "Copied" : "Selected";
   setTimeout(() => { button.textContent = name; }, 1500);
-}
-
-function copyCommand(button) {
-  const code = button.parentElement.querySelector("code");
-  copyText(code.textContent, button, () => getSelection().selectAllChildren(code));
 }
 
 /** On paper all is open and light; `draw` is told whether it draws for paper. */
@@ -108,7 +152,12 @@ function startPage(any, draw, wire, restore = () => draw(false)) {
   state = stateOf(readLink() || new URLSearchParams());
   applyTheme();
   followTheme(() => draw(false));
-  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copyCommand(button));
+  byId("reset")?.toggleAttribute("disabled", !any);
+  byId("reset")?.addEventListener("click", reset);
+  for (const button of document.querySelectorAll(".copy")) {
+    const code = button.parentElement.querySelector("code");
+    button.addEventListener("click", () => copyText(code.textContent, button, () => getSelection().selectAllChildren(code)));
+  }
   wirePrinting(draw);
   if (!any) return;
   byId("app").hidden = false;

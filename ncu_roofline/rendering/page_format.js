@@ -74,9 +74,9 @@ function shortenApart(texts, length) {
   const cut = new Map(distinct(texts).map((text) => [text, shorten(text, length)]));
   for (let again = true; again; ) {
     again = false;
-    const groups = new Map();
-    for (const [text, short] of cut) groups.set(short, [...(groups.get(short) || []), text]);
-    for (const same of [...groups.values()].filter((group) => group.length > 1)) {
+    for (const group of Map.groupBy(cut, ([, short]) => short).values()) {
+      if (group.length < 2) continue;
+      const same = group.map(([text]) => text);
       again = true;
       let common = 0;
       while (same.every((text) => text[common] === same[0][common])) common += 1;
@@ -92,6 +92,12 @@ function shortenApart(texts, length) {
 
 function distinct(values) {
   return [...new Set(values)];
+}
+
+/** The sums of some values by key, the largest first. */
+function sumsBy(rows, keyOf, valueOf) {
+  const sums = [...Map.groupBy(rows, keyOf)].map(([key, group]) => [key, group.reduce((sum, row) => sum + (valueOf(row) || 0), 0)]);
+  return new Map(sums.sort((a, b) => b[1] - a[1]));
 }
 
 /** A count with its noun: "1 kernel", "2 kernels". */

@@ -75,10 +75,19 @@ function along(x, y, width, angle) {
   });
 }
 
+/** From where to where (decades of intensity) a roof among some holds: diagonals end at the highest compute roof, compute roofs start at a ridge. */
+function spanOf(roof, roofs) {
+  const [compute, bandwidth] = ["compute", "bandwidth"].map((kind) => roofs.filter((other) => other.kind === kind).map((other) => other.value));
+  if (roof.kind === "bandwidth" && compute.length) return [-30, Math.log10(Math.max(...compute) / roof.value)];
+  if (roof.kind === "compute" && bandwidth.length) return [Math.log10(roof.value / Math.max(...bandwidth)), 30];
+  return [-30, 30];
+}
+
 /** The visible part of a roof in pixels, from its low end: [ax, ay, bx, by], or null. */
-function visibleSegment(roof, span, projection) {
+function visibleSegment(roof, roofs, projection) {
   const { x0, x1, y0, y1 } = projection;
-  let [from, to] = [Math.max(span.from, x0), Math.min(span.to, x1)];
+  const [low, high] = spanOf(roof, roofs);
+  let [from, to] = [Math.max(low, x0), Math.min(high, x1)];
   const level = Math.log10(roof.value);
   if (roof.kind === "wall") {
     if (level <= x0 || level >= x1) return null;
@@ -104,11 +113,24 @@ function crowdedSides(roof, roofs, projection) {
   const tilt = roof.kind === "bandwidth" ? Math.atan2(perDecade, projection.width / (projection.x1 - projection.x0)) : 0;
   const sides = { above: false, below: false };
   for (const other of roofs) {
-    if (other === roof || !other.shown || other.kind !== roof.kind || other.value === roof.value) continue;
+    if (other === roof || other.kind !== roof.kind || other.value === roof.value) continue;
     const distance = Math.abs(Math.log10(other.value / roof.value)) * perDecade * Math.cos(tilt);
     if (distance < 18) sides[other.value > roof.value ? "above" : "below"] = true;
   }
   return sides;
+}
+
+function markRoofs(roofs, projection, floor) {
+  for (const roof of roofs) markLine(floor, visibleSegment(roof, roofs, projection));
+}
+
+/** Where the labels of some roofs go, as far as there is room; the first of these takes it first. */
+function roofPlaces(roofs, textsOf, projection, floor) {
+  return roofs.flatMap((roof) => {
+    const segment = visibleSegment(roof, roofs, projection);
+    const place = segment && roofLabel(roof, textsOf(roof), segment, crowdedSides(roof, roofs, projection), floor);
+    return place ? [{ roof, ...place }] : [];
+  });
 }
 
 /** The label of a roof: the fullest of its texts that fits and covers little; the bare name only where nothing else fits. */

@@ -8,17 +8,17 @@ function markdownText(text) {
 }
 
 /** Title, sentences and the rows in sight, as Markdown for a comment. */
-function pageMarkdown(columns, rows) {
+function pageMarkdown(rows) {
   const told = [...document.querySelectorAll("#answer p, #answer li, .headline")].filter((one) => one.checkVisibility()).map((one) => `- ${markdownText(one.textContent)}`);
   const text = (shown) => markdownText(String(shown?.textContent ?? shown ?? ""));
   const cell = (column, row) => text((column.number ? "" : column.value(row)) || column.show(row));
-  const lines = [columns.map(({ label }) => markdownText(label)), columns.map(({ number }) => (number ? "--:" : ":--")), ...rows.slice(0, state.rows).map((row) => columns.map((column) => cell(column, row)))];
+  const lines = [COLUMNS.map(({ label }) => markdownText(label)), COLUMNS.map(({ number }) => (number ? "--:" : ":--")), ...rows.slice(0, state.rows).map((row) => COLUMNS.map((column) => cell(column, row)))];
   const parts = [`## ${markdownText(PAGE.title)}`, told.join("\n"), lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n"), rows.length > state.rows && `and ${counted(rows.length - state.rows, "row")} more`];
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-/** The menu: `columns` and `rows()` of a table, which a file has as `saved`; `picture` gives a file of a format. */
-function wireMenu({ columns, rows, saved = columns, picture } = {}) {
+/** The menu: `rows()` of the table, which a file has with all columns that `saved()` gives; `picture` gives a file of a format. */
+function wireMenu({ rows, saved = () => COLUMNS, picture } = {}) {
   const menu = byId("menu");
   const [summary, list] = menu.children;
   const copy = (text) => copyText(text, summary, () => {
@@ -28,10 +28,10 @@ function wireMenu({ columns, rows, saved = columns, picture } = {}) {
     list.lastElementChild.select();
   });
   const entries = [
-    columns && ["copy-markdown", "Copy as Markdown", () => copy(pageMarkdown(columns, rows()))],
+    rows && ["copy-markdown", "Copy as Markdown", () => copy(pageMarkdown(rows()))],
     ["copy-link", "Copy link to this view", () => copy(new URL(`#${new URLSearchParams(choices())}`, location.href).href)],
     ...["png", "svg"].map((format) => picture && [`save-${format}`, `Download ${format.toUpperCase()}`, () => picture(format)]),
-    columns && ["save", "Download CSV", () => saveRows(saved, rows())],
+    rows && ["save", "Download CSV", () => saveRows(saved(), rows())],
   ].filter(Boolean);
   const close = () => { if (list.contains(document.activeElement)) summary.focus(); menu.open = false; };
   list.append(...entries.map(([id, text, act]) => element("button", { type: "button", id, onclick: () => { close(); act(); } }, text)));
@@ -42,7 +42,7 @@ function wireMenu({ columns, rows, saved = columns, picture } = {}) {
 
 /** "?" shows the keys, "/" goes to the filter; not while a text is typed. */
 function wireKeys() {
-  const keys = byId("keys");
+  const [keys, filter] = [byId("keys"), document.querySelector('input[type="search"]')];
   byId("help").hidden = false;
   byId("help").addEventListener("click", () => keys.showModal());
   keys.querySelector("button").addEventListener("click", () => keys.close());
@@ -50,7 +50,7 @@ function wireKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
     if (event.key === "?") keys.showModal();
-    else if (event.key === "/" && byId("query")?.checkVisibility()) byId("query").focus();
+    else if (event.key === "/" && filter?.checkVisibility()) filter.focus();
     else return;
     event.preventDefault();
   });

@@ -215,7 +215,7 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
     themed[light.ground.lower()] = "var(--card)"
     return self_contained(
         __package__,
-        ("page_csv.js", "page.js"),
+        ("page.js",),
         _table(comparison, pair) if pairs else {"columns": []},
         styles=("page.css", "compare.css"),
         bundle=False,

@@ -64,36 +64,30 @@ function showAlone(kernel) {
   isolate(kernel.index);
 }
 
-function reset() {
-  unpinTip();
-  change(() => { state = { ...freshState(), theme: state.theme }; });
+/** The point that a mark of the chart stands for, where it is one, and what makes its texts: a short one, everything. */
+function toldBy({ data: { meta }, customdata }) {
+  if (meta === "roof") return { tells: Array(2).fill(() => roofTip(current.roofs.find((roof) => roof.key === customdata))) };
+  if (meta === "ridge") return { tells: Array(2).fill(() => ridgeTip(ridges(current.shown)[customdata])) };
+  return ["dots", "edge"].includes(meta) ? { point: POINTS[customdata], tells: [pointTip, pointFacts] } : {};
 }
 
-/** What a mark of the chart says: [a short text, everything]; null for one that says nothing. */
-function textsOf(mark) {
-  const { meta } = mark.data;
-  if (meta === "dots" || meta === "edge") return [pointTip, pointFacts].map((tell) => tell(POINTS[mark.customdata]));
-  if (meta === "roof") return [0, 1].map(() => roofTip(current.roofs.find((roof) => roof.key === mark.customdata)));
-  return meta === "ridge" ? [0, 1].map(() => ridgeTip(ridges(current.roofs)[mark.customdata])) : null;
-}
-
-function pointOf(mark) {
-  return ["dots", "edge"].includes(mark.data.meta) ? POINTS[mark.customdata] : null;
+/** Mark a dot, or with null none, in chart and table. */
+function show(point) {
+  highlight(point && point.owner, point && point.precision);
+  markRows(point && point.owner);
 }
 
 function onHover({ points: [mark], event }) {
-  const [texts, point] = [textsOf(mark), pointOf(mark)];
-  if (point) {
-    highlight(point.owner, point.precision);
-    markRows(point.owner);
-  }
-  if (texts) showTip(texts[0], event.clientX, event.clientY);
+  const { point, tells } = toldBy(mark);
+  if (point) show(point);
+  if (tells) showTip(tells[0](point), event.clientX, event.clientY);
 }
 
 function onClick({ points: [mark], event }) {
-  const [texts, point] = [textsOf(mark), pointOf(mark)];
+  const { point, tells } = toldBy(mark);
+  const texts = tells && tells[1](point); // of what is drawn before the click changes it
   if (point) isolate(point.owner);
-  if (texts && !(point && state.isolated === null)) pinTip(texts[1], event.clientX, event.clientY);
+  if (texts && !(point && state.isolated === null)) pinTip(texts, event.clientX, event.clientY);
 }
 
 /** The dots with the keyboard: arrow keys go from one to the next, those of the first kernel first. */
@@ -110,15 +104,13 @@ function onChartKey(event) {
   event.preventDefault();
   if (!step) return pinTip(pointFacts(dot), left + l + x, top + t + y);
   unpinTip();
-  highlight(dot.owner, dot.precision);
-  markRows(dot.owner);
+  show(dot);
   return showTip(pointTip(dot), left + l + x, top + t + y);
 }
 
 function onLeave() {
   hideTip();
-  highlight(null);
-  markRows(null);
+  show(null);
 }
 
 function onRelayout(change) {
@@ -151,25 +143,23 @@ function wireChart() {
 }
 
 function wireTable() {
-  wireRows(COLUMNS, (row) => isolate(ROWS[row].kernel.index));
+  wireRows((row) => isolate(ROWS[row].kernel.index));
   const table = byId("table");
-  const show = (event) => {
+  const follow = (event) => {
     const line = event.target.closest("#table tbody tr");
     const row = line && ROWS[Number(line.dataset.row)];
     highlight(row ? row.kernel.index : null, row ? row.precision : null);
   };
-  table.addEventListener("mouseover", show);
-  table.addEventListener("focusin", show);
-  table.addEventListener("mouseleave", () => highlight(null));
-  table.addEventListener("focusout", () => highlight(null));
+  for (const enter of ["mouseover", "focusin"]) table.addEventListener(enter, follow);
+  for (const leave of ["mouseleave", "focusout"]) table.addEventListener(leave, () => highlight(null));
 }
 
 function wireControls() {
   wireQuery();
   byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
-  byId("reset").addEventListener("click", reset);
-  wireMenu({ columns: COLUMNS, rows: () => sorted(current.selection.rows), picture });
+  byId("reset").addEventListener("click", unpinTip);
+  wireMenu({ rows: () => sorted(current.selection.rows), picture });
   wireSentences(ORDER, ({ kernel }) => kernel, ({ device }) => device, showAlone);
   byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
@@ -187,5 +177,4 @@ function wire() {
   wireControls();
 }
 
-byId("reset").disabled = !POINTS.length;
 startPage(POINTS.length > 0, redraw, wire);

@@ -25,7 +25,7 @@ from ncu_roofline.rendering.page import explanations_of, number, packed, plain_c
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
 _SHOWN, _ROOFS, _NOTES = 100, 500, 12  # rows in words; the rest is summed up or left out
 # One classic script, in this order: later files use what earlier ones define.
-_SCRIPTS = ("csv", "state", "labels", "ranges", "dots", "sweep", "chart", "tip", "columns", "controls")
+_SCRIPTS = ("labels", "plot", "state", "ranges", "dots", "sweep", "chart", "tip", "columns", "controls")
 
 
 def render_html(

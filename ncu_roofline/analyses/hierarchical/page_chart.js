@@ -3,8 +3,9 @@
 const chart = byId("chart");
 const overlay = byId("overlay");
 const MOST_NAMES = 12;
+const FOG = "99"; // how far the ground of a label hides the lines below
 const FIRST_NAMES = 3; // kernels whose names matter more than labels of roofs, which have room elsewhere
-let current = null; // what is drawn: {selection, roofs, ranges, size}
+let current = null; // what is drawn: {selection, roofs, those of them that are shown, ranges, size, projection}
 
 function margins(width) {
   return width < 600 ? { l: 58, r: 10, t: 10, b: 48 } : { l: 76, r: 16, t: 12, b: 54 };
@@ -27,22 +28,13 @@ function roofColour(roof, colours) {
   return (roof.kind === "bandwidth" && LEVELS.has(roof.level) && levelColour(roof.level)) || colours.neutral;
 }
 
-function shownOf(roofs, kind) {
-  return roofs.filter((roof) => roof.shown && roof.kind === kind);
-}
-
-/** From where to where (decades of intensity) a roof holds: diagonals end at the highest compute roof, compute roofs start at a ridge. */
-function spanOf(roof, roofs) {
-  const compute = shownOf(roofs, "compute").map((other) => other.value);
-  const bandwidth = shownOf(roofs, "bandwidth").map((other) => other.value);
-  if (roof.kind === "bandwidth") return { from: -30, to: compute.length ? Math.log10(Math.max(...compute) / roof.value) : 30 };
-  if (roof.kind === "compute") return { from: bandwidth.length ? Math.log10(roof.value / Math.max(...bandwidth)) : -30, to: 30 };
-  return { from: -30, to: 30 };
+function ofKind(roofs, kind) {
+  return roofs.filter((roof) => roof.kind === kind);
 }
 
 /** One line; many points along it, since plotly's hover knows points only. */
 function roofTrace(roof, roofs, ranges, colours) {
-  const { from, to } = spanOf(roof, roofs);
+  const [from, to] = spanOf(roof, roofs);
   const level = Math.log10(roof.value);
   const [low, high] = roof.kind === "wall" ? [ranges.y[0] - 1, ranges.y[1] + 1] : [ranges.x[0] - 1, ranges.x[1] + 1];
   const inside = Array.from({ length: 121 }, (_, i) => low + (i / 120) * (high - low));
@@ -50,34 +42,26 @@ function roofTrace(roof, roofs, ranges, colours) {
   const x = steps.map((step) => 10 ** (roof.kind === "wall" ? level : step));
   const y = steps.map((step) => 10 ** (roof.kind === "bandwidth" ? step + level : roof.kind === "compute" ? level : step));
   const dashed = roof.kind === "wall" ? "dot" : roof.origin === "theoretical" && ORIGINS.includes("measured") ? "6px,4px" : "solid";
-  return {
-    type: "scatter", mode: "lines", x, y, meta: "roof", customdata: steps.map(() => roof.key), hoverinfo: "none", showlegend: false,
-    name: plotlyText(roof.label), line: { color: roofColour(roof, colours), width: dashed === "solid" ? 1.8 : 1.4, dash: dashed },
-  };
+  const look = { width: dashed === "solid" ? 1.8 : 1.4, dash: dashed };
+  return line(x, y, roofColour(roof, colours), { ...look, meta: "roof", customdata: steps.map(() => roof.key), hoverinfo: "none", name: plotlyText(roof.label) });
 }
 
 /** The band of a roof between the lowest and the highest of its launches. */
 function bandTrace(roof, roofs, ranges, colours) {
-  const { from, to } = spanOf({ ...roof, value: roof.value_max }, roofs);
-  const slow = spanOf({ ...roof, value: roof.value_min }, roofs);
-  const [left, right] = [ranges.x[0] - 1, ranges.x[1] + 1];
-  const corners = [
-    [Math.max(from, left), roof.value_max], [Math.min(to, right), roof.value_max], [Math.min(slow.to, right), roof.value_min], [Math.max(slow.from, left), roof.value_min],
-  ];
-  const y = corners.map(([x, value]) => (roof.kind === "bandwidth" ? 10 ** x * value : value));
-  return {
-    type: "scatter", mode: "lines", x: corners.map(([x]) => 10 ** x), y, meta: "band", fill: "toself", opacity: 0.16, hoverinfo: "skip", showlegend: false,
-    fillcolor: roofColour(roof, colours), line: { width: 0 },
+  const ends = (value) => {
+    const [from, to] = spanOf({ ...roof, value }, roofs);
+    return [[Math.max(from, ranges.x[0] - 1), value], [Math.min(to, ranges.x[1] + 1), value]];
   };
+  const corners = [...ends(roof.value_max), ...ends(roof.value_min).reverse()];
+  const y = corners.map(([x, value]) => (roof.kind === "bandwidth" ? 10 ** x * value : value));
+  const colour = roofColour(roof, colours);
+  return line(corners.map(([x]) => 10 ** x), y, colour, { width: 0, meta: "band", fill: "toself", opacity: 0.16, fillcolor: colour });
 }
 
 function ridgeTrace(roofs, colours) {
-  const corners = ridges(roofs);
-  return {
-    type: "scatter", mode: "markers", x: corners.map((ridge) => ridge.x), y: corners.map((ridge) => ridge.y), meta: "ridge",
-    customdata: corners.map((_, index) => index), hoverinfo: "none", showlegend: false,
-    marker: { symbol: "circle", size: 6, color: colours.card, line: { color: colours.neutral, width: 1.2 } },
-  };
+  const places = ridges(roofs).map(({ x, y }) => [x, y]);
+  const marker = { symbol: "circle", size: 6, color: colours.card, line: { color: colours.neutral, width: 1.2 } };
+  return symbols(places, { meta: "ridge", customdata: places.map((_, index) => index), marker });
 }
 
 /** Thin lines between the levels of a kernel: their gaps are what the caches catch. */
@@ -92,10 +76,7 @@ function linkTrace(rows, points, colours) {
     x.push(...ends.map((point) => point.intensity), null);
     y.push(...ends.map((point) => point.performance), null);
   }
-  return {
-    type: "scatter", mode: "lines", x, y, meta: "link", hoverinfo: "skip", showlegend: false, opacity: 0.55,
-    line: { color: colours.muted, width: 1 },
-  };
+  return line(x, y, colours.muted, { meta: "link", opacity: 0.55 });
 }
 
 function linkedRows(rows) {
@@ -104,27 +85,24 @@ function linkedRows(rows) {
 
 /** Labels of steps, names of the kernels that rank first, labels of roofs, then more names, where there is room. */
 function labels(drawn, colours) {
-  const { selection: chosen, roofs, projection } = drawn;
+  const { selection: chosen, shown, projection } = drawn;
   const floor = new Floor(projection.width, projection.height);
   const pixel = (point) => pixelOf(point, projection);
   const bright = state.isolated === null ? chosen.points : chosen.points.filter((point) => point.owner === state.isolated);
   for (const point of bright) floor.mark(floor.dots, ...pixel(point), 5);
-  for (const { x, y } of ridges(roofs)) floor.mark(floor.dots, ...projection.pixel(Math.log10(x), Math.log10(y)), 4);
+  for (const { x, y } of ridges(shown)) floor.mark(floor.dots, ...projection.pixel(Math.log10(x), Math.log10(y)), 4);
   const { x: links, y: heights } = linkTrace(linkedRows(chosen.rows), chosen.points, colours);
   const ends = links.map((x, index) => (x === null ? null : projection.pixel(Math.log10(x), Math.log10(heights[index]))));
   ends.forEach((end, index) => markLine(floor, end && ends[index + 1] && [...end, ...ends[index + 1]]));
-  for (const roof of roofs.filter((each) => each.shown)) markLine(floor, visibleSegment(roof, spanOf(roof, roofs), projection));
+  markRoofs(shown, projection, floor);
   markMixes(drawn, floor);
   const found = stepLabels(chosen, floor, pixel, projection, colours); // first: a roof has room elsewhere
   const named = new Set();
   found.push(...nameLabels(chosen, named, FIRST_NAMES, floor, pixel, projection, colours));
   found.push(...mixLabels(drawn, floor, colours));
   const rank = { compute: 0, bandwidth: 1, wall: 2 };
-  for (const roof of roofs.filter((each) => each.shown).sort((a, b) => rank[a.kind] - rank[b.kind] || b.value - a.value)) {
-    const segment = visibleSegment(roof, spanOf(roof, roofs), projection);
-    const place = segment && roofLabel(roof, roofTexts(roof), segment, crowdedSides(roof, roofs, projection), floor);
-    if (place) found.push(annotation(place, place.text, roofColour(roof, colours), projection, fogged(colours.card)));
-  }
+  const ranked = [...shown].sort((a, b) => rank[a.kind] - rank[b.kind] || b.value - a.value);
+  found.push(...roofPlaces(ranked, roofTexts, projection, floor).map((place) => annotation(place, place.text, roofColour(place.roof, colours), projection, `${colours.card}${FOG}`)));
   found.push(...edgeLabels(drawn, floor, colours));
   return [...found, ...nameLabels(chosen, named, projection.width < 500 ? 5 : MOST_NAMES, floor, pixel, projection, colours)];
 }
@@ -161,28 +139,10 @@ function leader([from, to], projection, colour) {
   return { x, y, ax, ay, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true, arrowhead: 0, arrowwidth: 0.8, arrowcolor: colour, standoff: 5 };
 }
 
-/** A colour #rrggbb with some transparency, to lift labels off lines. */
-function fogged(colour) {
-  return /^#[0-9a-f]{6}$/i.test(colour) ? `${colour}99`.replace(/^#(..)(..)(..)(..)$/, (_, ...hex) => rgba(hex)) : colour;
-}
-
-function rgba(hex) {
-  const [red, green, blue, alpha] = hex.slice(0, 4).map((part) => parseInt(part, 16));
-  return `rgba(${red},${green},${blue},${(alpha / 255).toFixed(2)})`;
-}
-
 /** Decades only in a wide view, 1-2-5 in a narrow one, plotly's choice within a decade. */
 function ticks(range) {
   const span = range[1] - range[0];
   return { dtick: span > 2.2 ? (span > 14 ? 2 : 1) : span > 0.9 ? "D2" : null, tickmode: span > 0.9 ? "linear" : "auto" };
-}
-
-function axis(title, range, colours) {
-  return {
-    type: "log", range, title: { text: title, font: { size: 13 }, standoff: 8 }, gridcolor: colours.grid, linecolor: colours.line, zeroline: false,
-    color: colours.muted, tickcolor: colours.line, ticks: "outside", ticklen: 4, showline: true, mirror: true, automargin: false,
-    ...ticks(range),
-  };
 }
 
 function intensityTitle(points) {
@@ -200,21 +160,16 @@ function performanceTitle(points) {
 
 function layout(drawn, colours) {
   const { ranges, size, selection: chosen } = drawn;
-  return {
-    width: size.width, height: size.height, margin: { ...margins(size.width), pad: 0 }, autosize: false, showlegend: false,
-    paper_bgcolor: colours.card, plot_bgcolor: colours.card, font: { family: FONT, size: 12, color: colours.text },
-    hovermode: "closest", hoverdistance: 14, dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    xaxis: { ...axis(intensityTitle(chosen.points), ranges.x, colours), exponentformat: ranges.x[0] < -4.5 ? "power" : "none" },
-    yaxis: { ...axis(performanceTitle(chosen.points), ranges.y, colours), tickformat: "~s" },
-    annotations: labels(drawn, colours),
-  };
+  const framed = (range) => ({ showgrid: true, gridcolor: colours.grid, mirror: true, automargin: false, ...ticks(range) });
+  const across = axis(intensityTitle(chosen.points), ranges.x, colours, { ...framed(ranges.x), tickformat: "", exponentformat: ranges.x[0] < -4.5 ? "power" : "none" });
+  return layoutOf(across, axis(performanceTitle(chosen.points), ranges.y, colours, framed(ranges.y)), colours, {
+    width: size.width, height: size.height, margin: { ...margins(size.width), pad: 0 }, autosize: false, hoverdistance: 14,
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", annotations: labels(drawn, colours),
+  });
 }
 
-// The buttons by name: some releases of plotly bring one that uploads the chart.
-const CONFIG = {
-  displaylogo: false, responsive: false, doubleClick: false, typesetMath: false, showTips: false, plotlyServerURL: "",
-  modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d"]],
-};
+// As of the other pages, but for a chart that this script sizes and whose double click it follows.
+const OPTIONS = { ...CONFIG, responsive: false, doubleClick: false, modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d"]] };
 
 function chartSize() {
   const box = chart.parentElement.getBoundingClientRect();
@@ -223,8 +178,9 @@ function chartSize() {
 
 function plan(size) {
   const roofs = currentRoofs();
-  const ranges = state.view || homeRanges(roofs);
-  return { selection: selection(), roofs, ranges, size, projection: projectionOf(ranges, size) };
+  const shown = roofs.filter((roof) => roof.shown);
+  const ranges = state.view || homeRanges(shown);
+  return { selection: selection(), roofs, shown, ranges, size, projection: projectionOf(ranges, size) };
 }
 
 function projectionOf(ranges, size) {
@@ -233,11 +189,11 @@ function projectionOf(ranges, size) {
 }
 
 function traces(drawn, colours, legend = false) {
-  const { selection: chosen, roofs, ranges } = drawn;
+  const { selection: chosen, shown, ranges } = drawn;
   return [
-    ...roofs.filter((roof) => roof.shown && roof.wide && roof.kind !== "wall").map((roof) => bandTrace(roof, roofs, ranges, colours)),
-    ...roofs.filter((roof) => roof.shown).map((roof) => roofTrace(roof, roofs, ranges, colours)),
-    ridgeTrace(roofs, colours),
+    ...shown.filter((roof) => roof.wide && roof.kind !== "wall").map((roof) => bandTrace(roof, shown, ranges, colours)),
+    ...shown.map((roof) => roofTrace(roof, shown, ranges, colours)),
+    ridgeTrace(shown, colours),
     linkTrace(linkedRows(chosen.rows), chosen.points, colours),
     ...mixTraces(drawn, colours),
     ...sweepTraces(chosen),
@@ -252,13 +208,13 @@ function drawChart(size = chartSize()) {
   const colours = palette();
   current = plan(size);
   highlight(null);
-  return Plotly.react(chart, traces(current, colours), layout(current, colours), CONFIG);
+  return Plotly.react(chart, traces(current, colours), layout(current, colours), OPTIONS);
 }
 
 /** After a zoom only the labels move, unless of many dots others can be seen. */
 function moveLabels() {
   if (current.selection.points.length > MOST_DOTS) return drawChart();
-  current.ranges = state.view || homeRanges(current.roofs);
+  current.ranges = state.view || homeRanges(current.shown);
   current.projection = projectionOf(current.ranges, current.size);
   const colours = palette();
   const { xaxis, yaxis, annotations } = layout(current, colours);
@@ -294,6 +250,6 @@ function picture(format) {
   Object.assign(figure, { height: figure.height + extra, showlegend: true });
   figure.title = { text: plotlyText(shorten(PAGE.title, 110)), x: 0.02, xanchor: "left", y: 1, yanchor: "top", yref: "container", pad: { t: 14 }, font: { size: 16 } };
   figure.legend = { orientation: "h", bgcolor: "rgba(0,0,0,0)", x: 1, xanchor: "right", y: 1, yanchor: "bottom" };
-  const options = { format, scale: format === "png" ? 2 : 1, width: figure.width, height: figure.height, filename: fileName() };
-  return Plotly.downloadImage({ data: traces(current, colours, true), layout: figure, config: CONFIG }, options);
+  const options = { format, scale: format === "png" ? 2 : 1, width: figure.width, height: figure.height, filename: downloadName() };
+  return Plotly.downloadImage({ data: traces(current, colours, true), layout: figure, config: OPTIONS }, options);
 }

@@ -90,7 +90,7 @@ function bandText({ label, values }) {
 function phaseStrip({ seconds, edges, bands }, kind) {
   const part = (at) => `${((100 * edges[at]) / seconds).toFixed(2)}%`;
   const parts = bands.flatMap((band) => {
-    const hue = band.colours ? band.colours[isDark() ? 1 : 0] : "var(--neutral)";
+    const hue = band.colours ? tone(...band.colours) : "var(--neutral)";
     const stops = band.values.map((value, at) => `${known(value) ? `color-mix(in srgb, ${hue} ${Math.round(100 * Math.min(value, 1))}%, var(--grid))` : "transparent"} ${part(at)} ${part(at + 1)}`);
     const line = element("i");
     line.style.background = `linear-gradient(90deg, ${stops.join(", ")}, transparent ${part(band.values.length)})`;
@@ -126,12 +126,8 @@ function tableColumns() {
     ...(repeated && kernels.every((kernel) => kernel.launch >= 0)
       ? [once(numberColumn("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
       : []),
-    ...(several("report") ? [once({ ...textColumn("report", "Report", (row) => row.kernel.report, { wide: true }), show: reportCell })] : []),
+    ...(several("report") ? [once({ ...textColumn("report", "Report", (row) => row.kernel.report, { wide: true }), show: ({ kernel: { report } }) => element("span", { title: report }, shorten(report, 16)) })] : []),
   ];
-}
-
-function reportCell(row) {
-  return element("span", { title: row.kernel.report }, shorten(row.kernel.report, 16));
 }
 
 /** A number of three digits, in powers of ten where it would be long. */
@@ -175,12 +171,12 @@ function barCell(row) {
 const COLUMNS = tableColumns();
 
 function sorted(rows) {
-  return sortedRows(COLUMNS, rows, (a, b) => a.kernel.rank - b.kernel.rank || a.index - b.index);
+  return sortedRows(rows, (a, b) => a.kernel.rank - b.kernel.rank || a.index - b.index);
 }
 
 /** The table anew: below another row of its kernel a row doesn't show again what is the kernel's. */
 function drawTable(rows) {
-  drawRows(COLUMNS, sorted(rows), (row, above) => {
+  drawRows(sorted(rows), (row, above) => {
     const chosen = state.isolated === row.kernel.index;
     const kind = chosen ? "chosen" : state.isolated === null ? "" : "faded";
     return { key: row.index, kind, chosen, again: Boolean(above) && above.kernel === row.kernel };

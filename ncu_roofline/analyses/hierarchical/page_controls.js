@@ -31,12 +31,14 @@ function drawPrecisions() {
   fill(group, [element("span", { class: "label" }, PAGE.unit === "inst" ? "Instructions" : "Precision"), ...every, ...chips]);
 }
 
+/** A group of chips that each turn one of a set on or off; hidden where there are fewer than `least`. */
+function drawChips(id, label, ids, set, least, textOf, extra) {
+  byId(id).hidden = ids.length < least;
+  fill(byId(id), [element("span", { class: "label" }, label), ...ids.map((one) => chip(textOf(one), set.has(one), () => change(() => flip(set, one)), extra(one)))]);
+}
+
 function drawLevels() {
-  const group = byId("levels");
-  group.hidden = !LEVELS.size;
-  const chips = [...LEVELS.values()].map((level) =>
-    chip(level.label, state.levels.has(level.id), () => change(() => flip(state.levels, level.id)), { colour: levelColour(level.id), "data-level": level.id }));
-  fill(group, [element("span", { class: "label" }, "Level"), ...chips]);
+  drawChips("levels", "Level", [...LEVELS.keys()], state.levels, 1, levelLabel, (id) => ({ colour: levelColour(id), "data-level": id }));
 }
 
 /** Choices that only some reports offer: GPU, report; beside the provenance, what dots were counted from. */
@@ -53,20 +55,20 @@ function drawChoices() {
   }
   group.hidden = !parts.length;
   fill(group, parts);
-  const counted = byId("counted");
-  counted.hidden = SOURCES.length < 2;
-  fill(counted, [element("span", { class: "label" }, "Dots"), ...SOURCES.map((source) => chip(SOURCE_TEXTS[source] || source,
-    state.sources.has(source), () => change(() => flip(state.sources, source)), { "data-source": source }))]);
+  drawChips("counted", "Dots", SOURCES, state.sources, 2, (source) => SOURCE_TEXTS[source] || source, (source) => ({ "data-source": source }));
 }
 
 function roofLine(roof, colours) {
   const toggle = (event) => change(() => state.roofs.set(roof.key, event.target.checked));
   const dash = roof.kind === "wall" ? "2 2" : roof.origin === "theoretical" && ORIGINS.includes("measured") ? "5 3" : null;
-  const stroke = svgElement("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke: roofColour(roof, colours), "stroke-width": 2.5, "stroke-dasharray": dash });
-  const text = element("span", {}, roof.label || roof.roof, element("span", { class: "value" }, ` ${roofValue(roof)}`));
-  const box = element("input", { type: "checkbox", checked: roof.shown, "data-roof": roof.roof, "data-origin": roof.origin,
-    onchange: toggle });
-  return element("label", { class: roof.shown ? "roof" : "roof off" }, box, svgElement("svg", { viewBox: "0 0 24 10" }, stroke), text);
+  return lineSwitch(roof.shown, { "data-roof": roof.roof, "data-origin": roof.origin, onchange: toggle }, roofColour(roof, colours), dash, roof.label || roof.roof, ` ${roofValue(roof)}`);
+}
+
+/** A box that shows and hides lines, with a piece of one and its name. */
+function lineSwitch(shown, attributes, stroke, dash, name, more) {
+  const piece = svgElement("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke, "stroke-width": 2.5, "stroke-dasharray": dash });
+  return element("label", { class: shown ? "roof" : "roof off" }, element("input", { type: "checkbox", checked: shown, ...attributes }),
+    svgElement("svg", { viewBox: "0 0 24 10" }, piece), element("span", {}, name, element("span", { class: "value" }, more)));
 }
 
 /** A chip for all roofs of an origin at once. */
@@ -125,18 +127,12 @@ function drawKey({ kernels, points }) {
   box.replaceChildren(...fills, element("span", {}, said.join("; ")));
 }
 
-/** "3 of 5 kernels", "6 of 6 steps of 1 kernel". */
-function kernelCount(kernels) {
-  const names = (some) => distinct(some.map((kernel) => kernel.kernel)).length;
-  if (SWEPT) return `${kernels.length} of ${counted(ORDER.length, "step")} of ${counted(names(ORDER), "kernel")}`;
-  return `${kernels.length} of ${counted(ORDER.length, "kernel")}`;
-}
-
 function drawStatus({ kernels, of, points, hidden }) {
   if (!POINTS.length) return;
   const known = kernels.filter((kernel) => kernel.seconds !== null);
   const time = known.length ? `, ${formatValue(known.reduce((sum, kernel) => sum + kernel.seconds, 0), "second")}` : "";
-  const parts = [`${kernelCount(kernels)}, ${counted(points.length, "dot")}${time}`];
+  const all = SWEPT ? `${counted(ORDER.length, "step")} of ${counted(SHAPE_OF.size, "kernel")}` : counted(ORDER.length, "kernel");
+  const parts = [`${kernels.length} of ${all}, ${counted(points.length, "dot")}${time}`];
   if (of > kernels.length) parts.push(`the first ${kernels.length} of ${of}, ranked by the time that could be saved: raise Top to see more`);
   if (points.length > MOST_DOTS) parts.push("of dots on top of each other one is drawn: zoom in for the others");
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);

@@ -3,6 +3,10 @@
 const MOST_DOTS = 1500; // elements that a browser redraws without a wait
 const MOST_FADED = 500; // of those beside an isolated kernel
 
+function placeOf(point) {
+  return [point.intensity, point.performance];
+}
+
 function pixelOf(point, projection) {
   return projection.pixel(Math.log10(point.intensity), Math.log10(point.performance));
 }
@@ -28,11 +32,8 @@ function levelTrace(level, points, crowd, faded, colours, legend) {
   const mine = points.filter((point) => point.level === level.id).reverse(); // those that rank first on top
   const size = crowd > 600 && (faded || state.isolated === null) ? 6 : crowd > 200 ? 8 : 10;
   const opacity = faded ? (crowd > 600 ? 0.06 : 0.15) : crowd > 600 && state.isolated === null ? 0.8 : 1;
-  return {
-    type: "scatter", mode: "markers", x: mine.map((p) => p.intensity), y: mine.map((p) => p.performance), meta: "dots",
-    customdata: mine.map((p) => p.index), hoverinfo: "none", showlegend: legend, name: plotlyText(level.label),
-    marker: { size, opacity, ...paints(mine, levelColour(level.id), size, colours) },
-  };
+  const marker = { size, opacity, ...paints(mine, levelColour(level.id), size, colours) };
+  return symbols(mine.map(placeOf), { meta: "dots", customdata: mine.map((p) => p.index), showlegend: legend, name: plotlyText(level.label), marker });
 }
 
 /** How points of one colour are painted: the symbol of their kernel, the fill of their precision. */
@@ -57,8 +58,8 @@ function mixed(colour, ground, part) {
 
 /** Entries of a legend for the fills, where there are several. */
 function fillLegend(points, colours) {
-  return filledPrecisions(points).map((precision) => ({
-    type: "scatter", mode: "markers", x: [null], y: [null], meta: "fill", hoverinfo: "skip", showlegend: true, name: plotlyText(PRECISIONS.get(precision)),
+  return filledPrecisions(points).map((precision) => symbols([[null, null]], {
+    meta: "fill", hoverinfo: "skip", showlegend: true, name: plotlyText(PRECISIONS.get(precision)),
     marker: { size: 10, ...paints([{ precision, owner: ORDER[0].index }], colours.neutral, 10, colours), symbol: "circle" + (["dot", "eye", "seed"].includes(FILL_OF.get(precision)) ? "-dot" : "") },
   }));
 }

@@ -7,13 +7,10 @@ const MOST_EDGES = 12;
 
 /** Ridge points: every bandwidth with the highest compute roof of each precision. */
 function ridges(roofs) {
-  const highest = new Map();
-  for (const roof of shownOf(roofs, "compute")) {
-    const pipe = `${roof.precision} ${roof.origin}`;
-    if (!highest.has(pipe) || highest.get(pipe).value < roof.value) highest.set(pipe, roof);
-  }
-  return [...highest.values()].flatMap((compute) =>
-    shownOf(roofs, "bandwidth")
+  const pipes = Map.groupBy(ofKind(roofs, "compute"), (roof) => `${roof.precision} ${roof.origin}`);
+  const highest = [...pipes.values()].map((same) => same.reduce((a, b) => (a.value < b.value ? b : a)));
+  return highest.flatMap((compute) =>
+    ofKind(roofs, "bandwidth")
       .filter((bandwidth) => bandwidth.origin === compute.origin)
       .map((bandwidth) => ({ x: compute.value / bandwidth.value, y: compute.value, compute, bandwidth })),
   );
@@ -53,8 +50,8 @@ function homeRanges(roofs) {
   const points = (leaders.length ? matter : main).flatMap((row) => [...row.levels.values()]).filter(drawable);
   const corners = ridges(roofs);
   const decades = (values) => values.map(Math.log10);
-  const walls = shownOf(roofs, "wall").map((roof) => roof.value);
-  const tops = shownOf(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
+  const walls = ofKind(roofs, "wall").map((roof) => roof.value);
+  const tops = ofKind(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
   const x = stretch(decades([...leaders.map((p) => p.intensity), ...corners.map((ridge) => ridge.x), ...walls]), decades(points.map((p) => p.intensity)), [0.85, 0.95]) || [-2, 3];
   const y = stretch(decades([...leaders.map((p) => p.performance), ...tops]), decades(points.map((p) => p.performance)), [points.length ? 0.45 : 3, 0.35]) || [9, 14];
   return { x: x[1] - x[0] < 2.5 ? [x[0] - 0.8, x[1] + 0.6] : x, y: y[1] - y[0] < 2 ? [y[0] - 0.8, y[1]] : y };
@@ -63,31 +60,27 @@ function homeRanges(roofs) {
 /** Dots beyond the first look, those of the kernels that rank first: where their arrows stand, and their value there. */
 function edges({ selection: chosen, projection }) {
   if (state.view) return [];
-  const found = new Map();
-  for (const point of chosen.points) {
+  const found = chosen.points.flatMap((point) => {
     const [x, y] = pixelOf(point, projection);
     const [left, right] = [x < 0, x > projection.width];
-    if (!left && !right && y >= 0 && y <= projection.height) continue;
+    if (!left && !right && y >= 0 && y <= projection.height) return [];
     const at = [Math.min(Math.max(x, 9), projection.width - 9), Math.min(Math.max(y, 9), projection.height - 9)];
     const symbol = left ? "triangle-left" : right ? "triangle-right" : y < 0 ? "triangle-up" : "triangle-down";
     const unit = PAGE.counted[point.unit]?.unit || PAGE.counted[PAGE.unit].unit;
     const text = left || right ? `${plainNumber(point.intensity)} ${PAGE.units[unit][0]}` : formatColumn("performance", point);
-    const key = [symbol, Math.round(at[0] / 14), Math.round(at[1] / 14)].join(" "); // one arrow for those that stand together
-    if (!found.has(key)) found.set(key, { point, at, symbol, text, count: 0 });
-    found.get(key).count += 1;
-  }
-  for (const edge of found.values()) if (edge.count > 1) edge.text = `${edge.count} dots, ${edge.text}`;
-  return [...found.values()].slice(0, MOST_EDGES);
+    return [{ point, at, symbol, text }];
+  });
+  // One arrow for those that stand together.
+  const groups = [...Map.groupBy(found, ({ symbol, at }) => [symbol, ...at.map((one) => Math.round(one / 14))].join(" ")).values()];
+  return groups.slice(0, MOST_EDGES).map(([edge, ...others]) => ({ ...edge, text: others.length ? `${others.length + 1} dots, ${edge.text}` : edge.text }));
 }
 
 function edgeTraces(drawn) {
   const found = edges(drawn);
   if (!found.length) return [];
-  const at = found.map((edge) => drawn.projection.data(...edge.at));
-  return [{
-    type: "scatter", mode: "markers", x: at.map(([x]) => 10 ** x), y: at.map(([, y]) => 10 ** y), meta: "edge", customdata: found.map((edge) => edge.point.index),
-    hoverinfo: "none", showlegend: false, marker: { symbol: found.map((edge) => edge.symbol), color: found.map((edge) => levelColour(edge.point.level)), size: 11 },
-  }];
+  const places = found.map((edge) => drawn.projection.data(...edge.at).map((at) => 10 ** at));
+  const marker = { symbol: found.map((edge) => edge.symbol), color: found.map((edge) => levelColour(edge.point.level)), size: 11 };
+  return [symbols(places, { meta: "edge", customdata: found.map((edge) => edge.point.index), marker })];
 }
 
 function edgeLabels(drawn, floor, colours) {

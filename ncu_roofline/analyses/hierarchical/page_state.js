@@ -14,7 +14,7 @@ const OTHER = "other"; // what an embedded chart gives without saying of what
 const LEVELS = new Map(PAGE.levels.map((level) => [level.id, { ...level, label: level.label || OTHER }]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
-  return isDark() ? LEVELS.get(id).dark : LEVELS.get(id).light;
+  return tone(LEVELS.get(id).light, LEVELS.get(id).dark);
 }
 
 const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label || OTHER]));
@@ -25,40 +25,24 @@ const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map(
 function plainPrecisions() {
   return [...PRECISIONS.keys()].filter((id) => id !== "mixed" && !APART.has(id));
 }
-/** How the symbols of each precision are filled; a kind of instruction that is a part of another is always open. */
-const FILL_OF = fillsOfPrecisions();
+// How the symbols of each precision are filled; a kind of instruction that is a part of another is always open.
+const FREE = PARTS.size ? FILLS.filter((fill) => fill !== "open") : FILLS;
+const WHOLE = [...PRECISIONS.keys()].filter((id) => !PARTS.has(id));
+const FILL_OF = new Map([...PRECISIONS.keys()].map((id) => [id, PARTS.has(id) ? "open" : FREE[WHOLE.indexOf(id) % FREE.length]]));
 
-function fillsOfPrecisions() {
-  const free = PARTS.size ? FILLS.filter((fill) => fill !== "open") : FILLS;
-  const whole = [...PRECISIONS.keys()].filter((id) => !PARTS.has(id));
-  return new Map([...PRECISIONS.keys()].map((id) => [id, PARTS.has(id) ? "open" : free[whole.indexOf(id) % free.length]]));
-}
+// One row per kernel and precision: its points by level.
+const ROWS = [...Map.groupBy(POINTS, (point) => `${point.owner}/${point.precision}`).values()].map((points, index) => (
+  { index, kernel: KERNELS[points[0].owner], precision: points[0].precision, first: points[0], levels: new Map(points.map((point) => [point.level, point])) }
+));
+const ROWS_OF = Map.groupBy(ROWS, (row) => row.kernel.index);
 
-const ROWS = tableRows();
-const ORDER = kernelsByRank();
-const ROWS_OF = rowsByKernel();
+// Kernels that have points, those that could save most time first; each gets the marker of its name.
+const ORDER = PAGE.order.filter((index) => ROWS_OF.has(index)).map((index) => KERNELS[index]);
+const SHAPE_OF = new Map(distinct(ORDER.map((kernel) => kernel.kernel)).map((name, index) => [name, index]));
+ORDER.forEach((kernel, rank) => Object.assign(kernel, { rank, shape: SHAPE_OF.get(kernel.kernel) }));
 
 function drawable(point) {
   return known(point.intensity) && point.intensity > 0 && known(point.performance) && point.performance > 0;
-}
-
-/** One row per kernel and precision: its points by level. */
-function tableRows() {
-  const rows = new Map();
-  for (const point of POINTS) {
-    const key = `${point.owner}/${point.precision}`;
-    if (!rows.has(key)) {
-      rows.set(key, { index: rows.size, kernel: KERNELS[point.owner], precision: point.precision, first: point, levels: new Map() });
-    }
-    rows.get(key).levels.set(point.level, point);
-  }
-  return [...rows.values()];
-}
-
-function rowsByKernel() {
-  const found = new Map(KERNELS.map((kernel) => [kernel.index, []]));
-  for (const row of ROWS) found.get(row.kernel.index).push(row);
-  return found;
 }
 
 /** The row of a kernel that carries its verdict, among the chosen precisions: that of the pipe that limits it, else the one with most work. */
@@ -75,19 +59,6 @@ function saidByAnother(row) {
   const near = (a, b) => Math.abs(a - b) <= 1e-3 * Math.abs(b);
   return ROWS_OF.get(row.kernel.index).some(({ precision, first }) => state.precisions.has(precision) && row.precision.startsWith(`${precision}.`)
     && near(first.performance, row.first.performance) && (first.binding_fraction === row.first.binding_fraction || near(first.binding_fraction, row.first.binding_fraction)));
-}
-
-/** Kernels that have points, those that could save most time first; each gets the marker of its name. */
-function kernelsByRank() {
-  const owners = new Set(POINTS.map((point) => point.owner));
-  const order = PAGE.order.filter((index) => owners.has(index)).map((index) => KERNELS[index]);
-  const shapes = new Map();
-  for (const kernel of order) {
-    if (!shapes.has(kernel.kernel)) shapes.set(kernel.kernel, shapes.size);
-    kernel.shape = shapes.get(kernel.kernel);
-  }
-  order.forEach((kernel, index) => { kernel.rank = index; });
-  return order;
 }
 
 const RANKED = [...POINTS].sort((a, b) => KERNELS[a.owner].rank - KERNELS[b.owner].rank);
@@ -187,11 +158,6 @@ function roofPrecisions() {
   return found.size || POINTS.length ? [...found] : distinct(ROOFS.map((roof) => roof.precision));
 }
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
-}
-
 /** Does a bandwidth or wall go with the chosen precisions?  One of its own goes with that alone, a wall with all instructions, too. */
 function goesWith(roof, precisions) {
   if (precisions.some((p) => APART.has(p))) return precisions.includes(roof.precision) || (!roof.precision && !precisions.every((p) => APART.has(p)));
@@ -206,13 +172,8 @@ function roofKey(roof) {
 function currentRoofs() {
   const precisions = roofPrecisions();
   const relevant = (roof) => (roof.kind === "compute" ? !roof.precision || precisions.some((p) => samePipe(p, roof.precision)) : goesWith(roof, precisions));
-  const groups = new Map();
-  for (const roof of ROOFS) {
-    if (!onStage(roof) || !known(roof.value) || roof.value <= 0 || !relevant(roof)) continue;
-    const key = roofKey(roof);
-    groups.set(key, [...(groups.get(key) || []), roof]);
-  }
-  const merged = [...groups].map(([key, roofs]) => mergeRoofs(key, roofs));
+  const mine = ROOFS.filter((roof) => onStage(roof) && positive(roof.value) && relevant(roof));
+  const merged = [...Map.groupBy(mine, roofKey)].map(([key, roofs]) => mergeRoofs(key, roofs));
   for (const roof of merged) {
     roof.shown = state.roofs.has(roof.key) ? state.roofs.get(roof.key) : isDefault(roof, merged) && !isOutdone(roof, merged);
   }
@@ -221,15 +182,19 @@ function currentRoofs() {
 
 const WIDE = 1.01; // roofs whose launches differ by more are bands around their line
 
+/** A roof of several reports: the median of its values, their range, and whether that is wide enough to be seen. */
 function mergeRoofs(key, roofs) {
+  const values = roofs.map((roof) => roof.value).sort((a, b) => a - b);
+  const middle = values.length / 2;
   const low = Math.min(...roofs.map((roof) => (known(roof.value_min) ? roof.value_min : roof.value)));
   const high = Math.max(...roofs.map((roof) => (known(roof.value_max) ? roof.value_max : roof.value)));
   const wide = high > WIDE * low;
-  return { ...roofs[0], key, value: median(roofs.map((roof) => roof.value)), value_min: low, value_max: high, wide, merged: roofs.length };
+  return { ...roofs[0], key, value: (values[Math.ceil(middle - 1)] + values[Math.floor(middle)]) / 2, value_min: low, value_max: high, wide, merged: roofs.length };
 }
 
+/** The precisions that have compute roofs. */
 function pipesOf(roofs) {
-  return distinct(roofs.filter((roof) => roof.kind === "compute").map((roof) => roof.precision));
+  return distinct(ofKind(roofs, "compute").map((roof) => roof.precision));
 }
 
 /** The same pipe's or level's roofs, of all origins. */
@@ -251,79 +216,58 @@ function isOutdone(roof, all) {
   return crowded && roof.origin === "theoretical" && rivalsOf(roof, all).some((other) => other.origin === "measured");
 }
 
-/* The reader's choices as names and values of the address, and back: what is not known here is passed over. */
+/* The reader's choices as the address has them. */
 
-/** Some of all ids; null where it is what a fresh page has. */
-function chosenIds(set, fresh) {
-  return set.size === fresh.size && [...set].every((id) => fresh.has(id)) ? null : [...set].join(",");
+const CHOICES = {
+  gpu: oneOf("device", DEVICES),
+  report: oneOf("report", distinct(KERNELS.map((kernel) => kernel.report))),
+  precision: someOf("precisions", [...PRECISIONS.keys()]),
+  level: someOf("levels", [...LEVELS.keys()]),
+  source: someOf("sources", SOURCES),
+  q: QUERY,
+  regex: { of: "offered", write: (offered, { regex }) => (regex || offered ? "1" : ""), read: (text) => text === "1" }, // one of a stranger may run for years: only the reader starts it
+  top: oneOf("top", TOPS),
+  sort: SORT,
+  mixes: { of: "mixes", write: (shown) => (shown ? "" : "0"), read: (text) => text !== "0" },
+  view: { of: "view", write: (view) => (view ? [...view.x, ...view.y].map((at) => Number(at.toFixed(3))).join() : ""), read: knownView },
+  kernel: { of: "isolated", write: (index) => (index === null ? "" : KERNELS[index].kernel), read: (name) => namesakes(name)[0]?.index },
+  nth: {
+    of: "isolated",
+    write: (index) => (index === null ? "0" : String(namesakes(KERNELS[index].kernel).indexOf(KERNELS[index]))),
+    read: (text, { isolated }) => (isolated === null ? null : namesakes(KERNELS[isolated].kernel)[Number(text)]?.index ?? null),
+  },
+  theme: THEME,
+  with: roofsThat(true),
+  without: roofsThat(false),
+};
+
+/** Some of all ids, in their order. */
+function someOf(of, ids) {
+  const read = (text) => {
+    const found = text.split(",").filter((id) => ids.includes(id));
+    return found.length ? new Set(found) : undefined;
+  };
+  return { of, read, write: (set) => ids.filter((id) => set.has(id)).join() };
 }
 
-/** What differs from a fresh page. */
-function choices() {
-  const fresh = freshState();
-  const kernel = state.isolated === null ? null : KERNELS[state.isolated];
-  const found = {
-    gpu: state.device === fresh.device ? null : state.device,
-    report: state.report || null,
-    precision: chosenIds(state.precisions, fresh.precisions),
-    level: chosenIds(state.levels, fresh.levels),
-    source: chosenIds(state.sources, fresh.sources),
-    q: state.query || null,
-    regex: state.regex || state.offered ? "1" : null,
-    top: state.top === fresh.top ? null : String(state.top),
-    sort: sortWord(fresh.sort),
-    mixes: state.mixes ? null : "0",
-    view: state.view && [...state.view.x, ...state.view.y].map((at) => Number(at.toFixed(3))).join(","),
-    kernel: kernel && kernel.kernel,
-    nth: kernel && String(namesakes(kernel.kernel).indexOf(kernel)),
-    theme: state.theme || null,
+/** The keys of roofs that the reader has turned on, or off. */
+function roofsThat(shown) {
+  return {
+    of: "roofs",
+    write: (roofs) => [...roofs].filter(([, on]) => on === shown).map(([key]) => key),
+    read: (_, { roofs }, keys) => new Map([...roofs, ...keys.filter((key) => ROOFS.some((roof) => roofKey(roof) === key)).map((key) => [key, shown])]),
   };
-  const roofs = [...state.roofs].map(([key, shown]) => [shown ? "with" : "without", key]);
-  return [...Object.entries(found).filter(([name, value]) => value !== null && (name !== "nth" || value !== "0")), ...roofs];
 }
 
 function namesakes(name) {
   return ORDER.filter((kernel) => kernel.kernel === name);
 }
 
-/** The ids of a list that there are; those of a fresh page where none is. */
-function knownIds(text, among, fresh) {
-  const found = text === null ? [] : text.split(",").filter((id) => among.has(id));
-  return found.length ? new Set(found) : fresh;
-}
-
 const LEAST_SPAN = 0.002; // decades: labels and ticks of less are all the same
 
 function knownView(text) {
-  const numbers = (text || "").split(",").map(Number);
+  const numbers = text.split(",").map(Number);
   const wide = numbers[1] - numbers[0] >= LEAST_SPAN && numbers[3] - numbers[2] >= LEAST_SPAN;
   const fits = numbers.length === 4 && numbers.every((at) => Math.abs(at) <= 40) && wide;
   return fits ? { x: numbers.slice(0, 2), y: numbers.slice(2) } : null;
-}
-
-/** The state that an address describes. */
-function stateOf(link) {
-  const fresh = freshState();
-  const get = (name) => link.get(name);
-  const top = Number(get("top"));
-  const kernel = namesakes(get("kernel"))[Number(get("nth") || 0)];
-  const keys = new Set(ROOFS.map(roofKey));
-  const shown = (name, value) => link.getAll(name).filter((key) => keys.has(key)).map((key) => [key, value]);
-  return {
-    ...fresh,
-    device: DEVICES.includes(get("gpu")) ? get("gpu") : fresh.device,
-    report: KERNELS.some((each) => each.report === get("report")) ? get("report") : "",
-    precisions: knownIds(get("precision"), PRECISIONS, fresh.precisions),
-    levels: knownIds(get("level"), LEVELS, fresh.levels),
-    sources: knownIds(get("source"), new Set(SOURCES), fresh.sources),
-    query: (get("q") || "").slice(0, 500),
-    offered: get("regex") === "1", // one of a stranger may run for years: only the reader starts it
-    top: link.has("top") && TOPS.includes(top) ? top : fresh.top,
-    sort: sortOf(COLUMNS, get("sort"), fresh.sort),
-    mixes: get("mixes") !== "0",
-    view: knownView(get("view")),
-    isolated: kernel ? kernel.index : null,
-    theme: ["light", "dark"].includes(get("theme")) ? get("theme") : "",
-    roofs: new Map([...shown("with", true), ...shown("without", false)]),
-  };
 }

@@ -5,11 +5,7 @@ const MIX_REACH = 0.12; // decades that a mark goes beyond the dots it is for
 
 /** Rows of a sweep by kernel and precision, each in the order of its steps. */
 function sweeps(rows) {
-  const found = new Map();
-  for (const row of rows.filter((each) => each.kernel.step >= 0)) {
-    const key = JSON.stringify([row.kernel.kernel, row.precision]);
-    found.set(key, [...(found.get(key) || []), row]);
-  }
+  const found = Map.groupBy(rows.filter((row) => row.kernel.step >= 0), (row) => JSON.stringify([row.kernel.kernel, row.precision]));
   const ordered = [...found.values()].map((steps) => steps.sort((a, b) => a.kernel.step - b.kernel.step));
   const name = state.isolated === null ? null : KERNELS[state.isolated].kernel;
   return ordered.filter((steps) => steps.length > 1 && (name === null || steps[0].kernel.kernel === name));
@@ -23,12 +19,11 @@ function sweepTraces({ rows, points }) {
     for (const level of LEVELS.values()) {
       const dots = steps.map((row) => row.levels.get(level.id)).filter((point) => visible.has(point));
       if (dots.length < 2) continue;
-      found.push({
-        type: "scatter", mode: "lines+markers", x: dots.map((p) => p.intensity), y: dots.map((p) => p.performance), meta: "sweep",
-        customdata: dots.map((p) => p.index), hoverinfo: "skip", showlegend: false, name: plotlyText(steps[0].kernel.kernel),
-        line: { color: levelColour(level.id), width: 1.2 },
-        marker: { symbol: "arrow", angleref: "previous", size: 9, standoff: 5, color: levelColour(level.id) },
-      });
+      const color = levelColour(level.id);
+      found.push(symbols(dots.map(placeOf), {
+        mode: "lines+markers", meta: "sweep", customdata: dots.map((p) => p.index), hoverinfo: "skip", name: plotlyText(steps[0].kernel.kernel),
+        line: { color, width: 1.2 }, marker: { symbol: "arrow", angleref: "previous", size: 9, standoff: 5, color },
+      }));
     }
   }
   return found;
@@ -64,17 +59,10 @@ function spread(steps, level, pixel) {
 /** Above a dot, below it or to its right; not to its left, where the step before it stands. */
 function stepLabel(text, [x, y], floor) {
   const width = textWidth(text);
-  let best = { cost: 6 };
   const [above, below, beside] = [y - 15, y + 15, x + width / 2];
   const places = [[x, above, 0], [x, below, 0.4], [beside, above, 0.2], [beside, below, 0.6], [beside + 9, above, 0.7], [beside + 9, below, 0.8], [beside + 17, y, 0.3]];
-  for (const [at, height, price] of places) {
-    const points = along(at, height, width, 0);
-    const cost = floor.cost(points) + price;
-    if (cost < best.cost) best = { cost, points, x: at, y: height, angle: 0 };
-  }
-  if (!best.points) return null;
-  floor.take(best.points);
-  return best;
+  const best = cheapest(places.map(([at, height, far]) => ({ x: at, y: height, far })), width, floor, ({ far }) => far);
+  return best.cost < 6 ? taken(best, floor) : null;
 }
 
 /** Does a row's mix limit it: is its ceiling below what its traffic allows at each level? */
@@ -84,8 +72,8 @@ function mixLimits(row) {
 }
 
 /** The FMA-mix ceilings that limit kernels on the chart, near ones together; those that a compute roof draws already are left out. */
-function mixes({ selection: chosen, roofs }) {
-  const peaks = roofs.filter((roof) => roof.shown && roof.kind === "compute").map((roof) => roof.value);
+function mixes({ selection: chosen, shown }) {
+  const peaks = ofKind(shown, "compute").map((roof) => roof.value);
   const visible = new Set(chosen.points);
   const near = (a, b, part) => Math.abs(a - b) <= part * Math.max(a, b);
   const groups = [];
@@ -99,7 +87,7 @@ function mixes({ selection: chosen, roofs }) {
     groups.at(-1).rows.push(row);
     groups.at(-1).xs.push(Math.log10(Math.max(...dots.map((point) => point.intensity))));
   }
-  const steepest = Math.max(...roofs.filter((roof) => roof.shown && roof.kind === "bandwidth").map((roof) => roof.value));
+  const steepest = Math.max(...ofKind(shown, "bandwidth").map((roof) => roof.value));
   return groups.map((group) => mixMark(group, steepest, near));
 }
 
@@ -121,46 +109,41 @@ function shownMixes(drawn) {
 }
 
 function mixTraces(drawn, colours) {
-  return shownMixes(drawn).flatMap((mix) => mix.values.map((value) => ({
-    type: "scatter", mode: "lines", x: [10 ** mix.from, 10 ** mix.to], y: [value, value], meta: "mix", hoverinfo: "skip", showlegend: false,
-    name: plotlyText(mix.texts[0]), line: { color: colours.neutral, width: 1.6, dash: "3px,2px" },
-  })));
+  const look = { width: 1.6, dash: "3px,2px", meta: "mix" };
+  return shownMixes(drawn).flatMap(({ from, to, values, texts: [name] }) =>
+    values.map((value) => line([10 ** from, 10 ** to], [value, value], colours.neutral, { ...look, name: plotlyText(name) })));
+}
+
+/** From where to where and at which height a mix stands, in pixels. */
+function mixLine({ from, to }, value, projection) {
+  const [[left, y], [right]] = [from, to].map((at) => projection.pixel(at, Math.log10(value)));
+  return [left, right, y];
 }
 
 /** The lines of the mixes are short: a text over one would hide it. */
 function markMixes(drawn, floor) {
   for (const mix of shownMixes(drawn)) {
-    for (const value of mix.values) {
-      const [left, y] = drawn.projection.pixel(mix.from, Math.log10(value));
-      const [right] = drawn.projection.pixel(mix.to, Math.log10(value));
+    for (const [left, right, y] of mix.values.map((value) => mixLine(mix, value, drawn.projection))) {
       for (const [x] of along((left + right) / 2, y, right - left, 0)) floor.mark(floor.dots, x, y, 1);
     }
   }
 }
 
 /** Where a text of some width may stand beside a mark from `left` to `right`: behind it, along it, before it, and a little further away. */
-function mixPlaces(left, right, y, width) {
+function mixPlaces([left, right, y], width) {
   const [behind, before] = [right + 5 + width / 2, left - 5 - width / 2];
   const off = [4, -4, 14, -14].flatMap((down) => [[behind + 12, y + down], [before - 12, y + down]]);
-  return [[behind, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [before, y], [left + width / 2, y - 12], [left + width / 2, y + 12], ...off];
+  const places = [[behind, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [before, y], [left + width / 2, y - 12], [left + width / 2, y + 12], ...off];
+  return places.map(([x, height], index) => ({ x, y: height, far: index / 4 }));
 }
 
 function mixLabels(drawn, floor, colours) {
-  const { projection } = drawn;
-  const found = [];
-  for (const mix of shownMixes(drawn)) {
-    const [left, y] = projection.pixel(mix.from, Math.log10(mix.values.at(-1)));
-    const [right] = projection.pixel(mix.to, Math.log10(mix.values.at(-1)));
-    const places = mix.texts.flatMap((text, shorter) => mixPlaces(left, right, y, textWidth(text)).map(([x, height], index) => {
-      const points = along(x, height, textWidth(text), 0);
-      return { x, y: height, angle: 0, text, points, cost: floor.cost(points) + index / 4 + 2 * shorter };
-    }));
-    const best = places.reduce((a, b) => (b.cost < a.cost ? b : a));
-    if (best.cost === Infinity) continue;
-    floor.take(best.points);
-    found.push(annotation(best, best.text, colours.neutral, projection, fogged(colours.card)));
-  }
-  return found;
+  return shownMixes(drawn).flatMap((mix) => {
+    const at = mixLine(mix, mix.values.at(-1), drawn.projection);
+    const found = mix.texts.map((text, shorter) => ({ text, ...cheapest(mixPlaces(at, textWidth(text)), textWidth(text), floor, ({ far }) => far + 2 * shorter) }));
+    const best = found.reduce((a, b) => (b.cost < a.cost ? b : a));
+    return best.cost === Infinity ? [] : [annotation(taken(best, floor), best.text, colours.neutral, drawn.projection, `${colours.card}${FOG}`)];
+  });
 }
 
 /** The switch beside the roofs; it says why nothing is drawn where the ceilings are many. */
@@ -168,12 +151,9 @@ function mixControl(colours) {
   const count = mixes(current).length;
   if (!count) return [];
   const many = count > MOST_MIXES;
-  const stroke = svgElement("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke: colours.neutral, "stroke-width": 2.5, "stroke-dasharray": "4 2" });
-  const toggle = (event) => change(() => { state.mixes = event.target.checked; });
-  const box = element("input", { type: "checkbox", checked: state.mixes && !many, disabled: many, "data-mix": "all", onchange: toggle });
-  const text = element("span", {}, "FMA mix", element("span", { class: "value" }, many ? ` ${count} differ: choose a kernel` : " of the kernels"));
-  const label = element("label", { class: state.mixes && !many ? "roof" : "roof off" }, box, svgElement("svg", { viewBox: "0 0 24 10" }, stroke), text);
-  return [element("h3", {}, "Kernels' ceilings"), label];
+  const box = { disabled: many, "data-mix": "all", onchange: (event) => change(() => { state.mixes = event.target.checked; }) };
+  const more = many ? ` ${count} differ: choose a kernel` : " of the kernels";
+  return [element("h3", {}, "Kernels' ceilings"), lineSwitch(state.mixes && !many, box, colours.neutral, "4 2", "FMA mix", more)];
 }
 
 /** Table columns: the share of fused instructions, and performance over the ceiling it allows. */

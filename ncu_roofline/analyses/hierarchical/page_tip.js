@@ -11,28 +11,20 @@ function note(label, text) {
   return text ? [element("p", {}, `${label}: ${shorten(text, 320)}`)] : [];
 }
 
-function pointHead(point) {
+/** What a look at a dot is for: where it stands, what limits the kernel, its headroom. */
+function pointTip(point) {
   const [level, kernel] = [LEVELS.get(point.level), KERNELS[point.owner]];
   const step = kernel.step >= 0 ? `${kernel.label} \u00b7 ` : "";
-  const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : `${kernel.launches} launch${kernel.launches === 1 ? "" : "es"}`;
+  const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : counted(kernel.launches, "launch");
+  const entries = ["performance", "intensity", "binding_fraction"].filter((column) => known(point[column])).map((column) => [columnLabel(column), formatColumn(column, point)]);
+  if (known(kernel.seconds)) entries.push(["time", [formatValue(kernel.seconds, "second"), known(kernel.time_share) ? formatPercent(kernel.time_share) : ""].filter(Boolean).join(", ")]);
+  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "headroom", "to compute roof"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
+  entries.push(...facts.filter(([, value]) => value));
   return [
     element("div", { class: "title" }, shorten(kernel.kernel, 120)),
     element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${step}${where}`),
+    definitions(entries),
   ];
-}
-
-/** What a look at a dot is for: where it stands, what limits the kernel, its headroom. */
-function pointTip(point) {
-  const kernel = KERNELS[point.owner];
-  const entries = ["performance", "intensity", "binding_fraction"].filter((column) => known(point[column])).map((column) => [columnLabel(column), formatColumn(column, point)]);
-  if (known(kernel.seconds)) entries.push(["time", [formatValue(kernel.seconds, "second"), known(kernel.time_share) ? formatPercent(kernel.time_share) : ""].filter(Boolean).join(", ")]);
-  entries.push(...verdictFacts(kernel, point).map(([label, value]) => [label, value]));
-  return [...pointHead(point), definitions(entries)];
-}
-
-function verdictFacts(kernel, point) {
-  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "headroom", "to compute roof"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
-  return facts.filter(([, value]) => value);
 }
 
 /** The same with the reason, and every number with its unit and where it comes from. */

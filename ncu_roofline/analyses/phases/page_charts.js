@@ -5,7 +5,7 @@ const PILE = 4; // slices on each other whose number is said
 const LOW_AXIS = 16; // times below the peak that the axis of performance reaches at least
 
 function hue(colours, theme) {
-  return colours ? colours[isDark() ? 1 : 0] : theme.neutral;
+  return colours ? tone(...colours) : theme.neutral;
 }
 
 function sliceText(launch, slice) {
@@ -48,23 +48,13 @@ function pathRange(path) {
   return { x: [Math.min(...xs) - 0.3, Math.max(...xs) + 0.6], y: [low, top + 0.35] };
 }
 
-function roofTraces(path, range, theme) {
-  const [left, right] = range.x.map((at) => 10 ** at);
-  const traces = [];
-  const ridge = positive(path.compute_roof, path.bandwidth_roof) ? path.compute_roof / path.bandwidth_roof : null;
-  const label = (x, y, text, color, place) => ({ type: "scatter", mode: "text", x: [x], y: [y], text: [text], textposition: place, textfont: { color, size: 11 }, hoverinfo: "skip", meta: "roof-label" });
-  if (positive(path.bandwidth_roof)) {
-    const end = ridge ? Math.min(ridge, right) : right;
-    traces.push(line([left / 10, end], [(left / 10) * path.bandwidth_roof, end * path.bandwidth_roof], hue(path.colours, theme), { width: 2, meta: "roof" }));
-    const low = Math.max(left, 10 ** range.y[0] / path.bandwidth_roof);
-    const at = Math.sqrt(low * end);
-    traces.push(label(at, at * path.bandwidth_roof, `${plotlyText(path.level)} ${formatValue(path.bandwidth_roof, "byte/s", 3)}\u00a0\u00a0`, hue(path.colours, theme), "top left"));
-  }
-  if (positive(path.compute_roof)) {
-    traces.push(line([ridge || left, right * 10], [path.compute_roof, path.compute_roof], theme.neutral, { width: 2, meta: "roof" }));
-    traces.push(label(right, path.compute_roof, `${plotlyText(path.name)} ${formatValue(path.compute_roof, `${path.unit}/s`, 3)}<br> `, theme.neutral, "top left"));
-  }
-  return traces;
+/** The roofs of a path, as far as they are known. */
+function roofsOf(path, theme) {
+  const roofs = [
+    { kind: "bandwidth", value: path.bandwidth_roof, colour: hue(path.colours, theme), name: path.level, unit: "byte/s" },
+    { kind: "compute", value: path.compute_roof, colour: theme.neutral, name: path.name, unit: `${path.unit}/s` },
+  ];
+  return roofs.filter(({ value }) => positive(value)).map((roof) => ({ ...roof, texts: [`${roof.name} ${formatValue(roof.value, roof.unit, 3)}`, roof.name] }));
 }
 
 /** For each dot the dots that lie on it, itself too: those less than a hundredth of the axes from the first. */
@@ -91,26 +81,27 @@ function pileText(launch, path, pile) {
   return pile.length > 1 ? [`${pile.length} slices lie here, from ${formatValue(launch.edges[first], "second", 3)} to ${formatValue(launch.edges[last + 1], "second", 3)}; the last:`] : [];
 }
 
-/** How many slices lie on each other, beside them. */
-function pileLabels(path, piles, theme) {
-  const shown = [...new Set(piles)].filter((pile) => pile.length >= PILE);
-  return { type: "scatter", mode: "text", x: shown.map(([i]) => path.intensity[i]), y: shown.map(([i]) => path.performance[i]), text: shown.map((pile) => `${pile.length} slices<br> `),
-    textposition: "top center", textfont: { color: theme.text, size: 11 }, hoverinfo: "skip", meta: "pile" };
-}
-
 function pathChart(launch, path, theme, chosen) {
   const range = pathRange(path);
   const last = Math.max(launch.edges.length - 2, 1);
-  const joined = path.slices.map((slice, i) => i > 0 && slice !== path.slices[i - 1] + 1);
-  const gaps = (values) => values.flatMap((value, i) => (joined[i] ? [null, value] : [value]));
+  const places = path.slices.map((_, i) => [path.intensity[i], path.performance[i]]);
+  const joined = places.flatMap((place, i) => (i > 0 && path.slices[i] !== path.slices[i - 1] + 1 ? [[null, null], place] : [place]));
   const piles = pilesOf(path, range);
   const hovertext = path.slices.map((slice, i) => [...pileText(launch, path, piles[i]), sliceText(launch, slice), formatValue(path.performance[i], `${path.unit}/s`, 3), formatValue(path.intensity[i], `${path.unit}/byte`, 3)].join("<br>"));
   const size = path.slices.map((slice, i) => (slice === chosen ? 14 : dotSize(piles[i], i)));
   const opacity = path.slices.map((slice) => (chosen === null || slice === chosen ? 1 : 0.45));
-  const dots = { type: "scatter", mode: "markers", x: path.intensity, y: path.performance, customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
-    marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
-  const grid = { showgrid: true, gridcolor: theme.line };
-  const [across, up] = [`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, `Performance, ${plotlyText(path.name)} [${PAGE.units[`${path.unit}/s`][0]}]`];
-  const layout = layoutOf(axis(across, range.x, theme, grid), axis(up, range.y, theme, grid), theme);
-  return { traces: [...roofTraces(path, range, theme), line(gaps(path.intensity), gaps(path.performance), theme.muted, { meta: "path" }), dots, pileLabels(path, piles, theme)], layout };
+  const rims = { color: theme.muted, width: piles.map(([first], i) => (first === i ? 0.8 : 0)) };
+  const high = distinct(piles).filter((pile) => pile.length >= PILE);
+  const roofs = roofsOf(path, theme);
+  const traces = [
+    ...roofTraces(roofs, range), line(joined.map(([x]) => x), joined.map(([, y]) => y), theme.muted, { meta: "path" }),
+    symbols(places, {
+      customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
+      marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: rims },
+    }),
+    textsAt(high.map(([i]) => places[i]), high.map((pile) => `${pile.length} slices<br> `), "top center", theme.text, "pile"),
+  ];
+  const [intensity, performance] = ["byte", "s"].map((per) => PAGE.units[`${path.unit}/${per}`][0]);
+  const titles = [`${plotlyText(path.level)}: arithmetic intensity [${intensity}]`, `Performance, ${plotlyText(path.name)} [${performance}]`];
+  return planeOf("path", { traces, titles, range, named: [], avoid: places, first: roofAnnotations(roofs, theme), axes: { showgrid: true, gridcolor: theme.line } }, theme);
 }

@@ -190,7 +190,7 @@ def render_html(
     found = launches(frames)
     return self_contained(
         __package__,
-        ("page_csv.js", "page_labels.js", "page_plot.js", "page_charts.js", "page.js"),
+        ("page_labels.js", "page_plot.js", "page_charts.js", "page.js"),
         {"launches": list(map(_payload, found))},
         title=one_line(title) or "Roofline over time",
         theme=theme,

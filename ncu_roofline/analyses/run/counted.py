@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.traces import KERNEL, Work
 from ncu_roofline.model.kernels import Everything
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.model.names import parse
@@ -82,7 +82,17 @@ _LABELS = {"time_share": "of run"}
 _LONGEST_NAME = 60_000  # of mangled names: none is longer that a compiler made
 _MOST_NAMED = 20  # kernels in a command line
 Key = tuple[str, str, str]  # name as the run has it, grid, block
-Place = tuple[int, int]  # of a kernel: which work, which row of it
+Place = tuple[int, int]  # of a kernel: which trace, which row of its work
+
+
+class Kernel(NamedTuple):
+    """A row of a run's work: some ``launches`` of one kernel."""
+
+    place: Place
+    key: Key
+    seconds: float
+    launches: int
+    start: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +115,7 @@ class Counted(Roofline):
 
 
 class Found(NamedTuple):
-    """Where the counts of a run's kernels are: of each work, row by row, launches of reports and how many each stands for."""
+    """Where the counts of a run's kernels are: of each, launches of reports and how many each stands for."""
 
     rows: Mapping[Place, Sequence[tuple[int, int]]]
     seconds: FloatArray  # of each launch of the reports the time that it stands for; 0 for none
@@ -120,119 +130,98 @@ def counted(run: Run, m: Measurements, ceilings: Sequence[Ceilings] = (), *, by:
     Kernels are the same that have the same full name, grid and block.  Theoretical roofs are at the GPU's highest clock, as a
     trace does not tell that of the run.  Raises RooflineError where no kernel is counted, and for reports of another GPU.
     """
-    works, others = _works(run, m)
-    found = _matched(works, m, _names(m))
+    operators = _operators(run, m)
+    kernels = sorted(one for _, mine in operators for one in mine)
+    found = _matched(kernels, m, _names(m))
     spec, device = load_spec(), str(m.device[0])
-    every = [(place, row) for place, work in enumerate(works) for row, kind in enumerate(work.kind) if kind == KERNEL]
-    every = [(place, row) for place, row in every if (id(works[place]), works[place].device[row]) not in others]
-    seconds = {key: works[key[0]].seconds[key[1]] for key in every}
-    total = sum(seconds.values())
-    covered = sum(seconds[key] for key in every if key in found.rows)
+    known = [one for one in kernels if one.place in found.rows]
+    total, covered = (sum(one.seconds for one in some) for some in (kernels, known))
     if not covered > 0:
-        names = ", ".join(dict.fromkeys(run.run_columns["run"]))
-        reason = (
-            f"none of the kernels in {', '.join(dict.fromkeys(m.report))} was launched in it with the same name, grid and block"
-        )
-        raise RooflineError("Cannot use --run", names, reason, "Give the trace of the program that was profiled.")
+        of = ", ".join(dict.fromkeys(m.report))
+        reason = f"none of the kernels in {of} was launched in it with the same name, grid and block"
+        raise _unusable(run, reason, "Give the trace of the program that was profiled.")
     per_launch = 1 / m.invocations
     took = m.seconds * per_launch * found.launches
     dram, flops = m.values(m.traffic, spec.memory) * per_launch, total_flops(m) * per_launch
 
-    def summed(values: FloatArray, keys: Sequence[Place]) -> float:
-        return sum((values[launch] * count for key in keys for launch, count in found.rows[key]), 0.0)
+    def summed(values: FloatArray, some: Sequence[Kernel]) -> float:
+        return sum((values[launch] * count for one in some for launch, count in found.rows[one.place]), 0.0)
 
     roofs = {(row["run"], row["gpu"]): row["value"] for row in records(run.roof_columns) if row["roof"] == spec.memory}
     needs = []
-    for row, calls in zip(records(run.operator_columns), run.calls, strict=True):
-        place = next((place for place, work in enumerate(works) if work is calls.work), -1)
-        keys = [(place, kernel) for kernel in calls.kernels]
-        known = [key for key in keys if key in found.rows]
-        if place < 0 or not all(key in seconds for key in keys):
-            continue
-        complete = len(known) == len(keys)
-        moved, executed = (summed(values, keys) if complete else math.nan for values in (dram, flops))
-        rate = moved / row["seconds"] if row["seconds"] > 0 else math.nan
+    for row, mine in operators:
+        seen = [one for one in mine if one.place in found.rows]
+        moved, executed = (summed(values, mine) if len(seen) == len(mine) else math.nan for values in (dram, flops))
+        per_second = 1 / row["seconds"] if row["seconds"] > 0 else math.nan
         needs.append(
             {
                 **row,
-                "profiled": summed(m.seconds * per_launch, known) if known else math.nan,
-                "counted": sum(seconds[key] for key in known) / row["seconds"] if row["seconds"] > 0 else math.nan,
+                "profiled": summed(m.seconds * per_launch, seen) if seen else math.nan,
+                "counted": sum(one.seconds for one in seen) * per_second,
                 "moved": moved,
                 "waste": moved / row["bytes"],
-                "bandwidth": rate,
-                "bandwidth_fraction": rate / roofs.get((row["run"], row["gpu"]), math.nan),
+                "bandwidth": moved * per_second,
+                "bandwidth_fraction": moved * per_second / roofs.get((row["run"], row["gpu"]), math.nan),
                 "executed": executed,
-                "performance": executed / row["seconds"] if row["seconds"] > 0 else math.nan,
+                "performance": executed * per_second,
             }
         )
-    keys_of = {key: _key(works[key[0]], key[1]) for key in every}
-    launches = {key: works[key[0]].count[key[1]] for key in every}
     coverage: dict[str, Any] = {
         "device": device,
         "kernel_seconds": total,
         "covered": covered / total,
-        "kernels": len(set(keys_of.values())),
-        "counted_kernels": len({keys_of[key] for key in every if key in found.rows}),
-        "launches": sum(launches.values()),
-        "counted_launches": sum(launches[key] for key in every if key in found.rows),
+        "kernels": len({one.key for one in kernels}),
+        "counted_kernels": len({one.key for one in known}),
+        "launches": sum(one.launches for one in kernels),
+        "counted_launches": sum(one.launches for one in known),
         "profiled": float(np.nansum(np.where(found.launches > 0, took, 0.0))) if np.isfinite(took).any() else math.nan,
         "absent": len(found.absent),
-        "command": _command(run, works, every, keys_of, found),
+        "command": _command(run, operators, kernels, known),
     }
-    whole = Everything(device, len({key[0] for key in keys_of.values()}), coverage["launches"], total)
+    whole = Everything(device, len({one.key[0] for one in kernels}), coverage["launches"], total)
     made = of_launches(_timed(m, found), ceilings, "max", by, select, (whole,))
     made_of: Any = {name: value for name, value in vars(made).items() if name in {one.name for one in fields(Roofline)}}
-    absent = [str(m.name[row]) for row in found.absent]
-    told = (*_coverage(coverage, absent, works, every, found), *_waste(needs))
+    told = (*_coverage(coverage, [str(m.name[row]) for row in found.absent], kernels, found), *_waste(needs))
     columns: Any = {"need_columns": of_rows(needs, NEEDS), "coverage_columns": of_rows([coverage], COVERAGE)}
     return Counted(**made_of, **columns, told=told, notes=tuple(_notes(coverage, found)))
+
+
+def _unusable(run: Run, reason: str, next_step: str) -> RooflineError:
+    return RooflineError("Cannot use --run", ", ".join(dict.fromkeys(run.run_columns["run"])), reason, next_step)
 
 
 # Which kernels are the same
 
 
-def _works(run: Run, m: Measurements) -> tuple[list[Work], set[tuple[int, int]]]:
-    """The work in a run's traces, and the GPUs in these that are none of the reports'.  Raises RooflineError for two GPUs."""
+def _operators(run: Run, m: Measurements) -> list[tuple[dict[str, Any], list[Kernel]]]:
+    """The operators on the GPU that reports are of, with their kernels.  Raises RooflineError for two GPUs."""
     devices = {_device(name) for name in m.device.tolist()}
     if len(devices) > 1:
         about = " and ".join(sorted(set(m.device.tolist())))
-        reason = f"the reports are of several GPUs ({about}), and the run used one of them"
-        raise RooflineError(
-            "Cannot use --run", ", ".join(dict.fromkeys(run.run_columns["run"])), reason, "Give reports of one GPU."
+        raise _unusable(
+            run, f"the reports are of several GPUs ({about}), and the run used one of them", "Give reports of one GPU."
         )
     (device,) = devices
-    works, others, named = list[Work](), set[tuple[int, int]](), set[str]()
-    of = {}
+    traces = {name: place for place, name in enumerate(dict.fromkeys(run.run_columns["run"].tolist()))}
+    found, others = [], set[str]()
     for row, calls in zip(records(run.operator_columns), run.calls, strict=True):
-        of[row["run"]] = calls.work
-    for row in records(run.run_columns):
-        work = of.get(row["run"])
-        if work is None:
-            continue
-        if not any(one is work for one in works):
-            works.append(work)
         if row["device"] and device and _device(row["device"]) != device:
-            named.add(row["device"])
-            others.add((id(work), row["gpu"]))
-    every = {(id(of[row["run"]]), row["gpu"]) for row in records(run.run_columns) if row["run"] in of}
-    if named and others == every:
-        reason = f"it is of {' and '.join(sorted(named))}, the report of {m.device[0]}"
-        raise RooflineError(
-            "Cannot use --run",
-            ", ".join(dict.fromkeys(run.run_columns["run"])),
-            reason,
-            "Give a report and a trace of one GPU.",
-        )
-    return works, others
+            others.add(row["device"])
+            continue
+        work, kernels = calls.work, list[Kernel]()
+        for at in chain.from_iterable(calls.kernels):
+            key = work.name[at], _sizes(work.grid[at]), _sizes(work.block[at])
+            kernels.append(Kernel((traces[row["run"]], at), key, work.seconds[at], work.count[at], work.start[at]))
+        found.append((row, kernels))
+    if others and not found:
+        reason = f"it is of {' and '.join(sorted(others))}, the report of {m.device[0]}"
+        raise _unusable(run, reason, "Give a report and a trace of one GPU.")
+    return found
 
 
 def _device(name: str) -> str:
     """A GPU's name, which drivers begin with NVIDIA or not; "" where a file does not say it."""
     return "" if name == "unknown GPU" else name.removeprefix("NVIDIA ").casefold()
-
-
-def _key(work: Work, row: int) -> Key:
-    return work.name[row], _sizes(work.grid[row]), _sizes(work.block[row])
 
 
 def _sizes(text: str) -> str:
@@ -260,17 +249,15 @@ def _names(m: Measurements) -> list[tuple[str, ...]]:
     return [tuple(dict.fromkeys(filter(None, (name, known.get(mangled, mangled))))) for name, mangled in pairs]
 
 
-def _matched(works: Sequence[Work], m: Measurements, names: Sequence[tuple[str, ...]]) -> Found:
+def _matched(kernels: Sequence[Kernel], m: Measurements, names: Sequence[tuple[str, ...]]) -> Found:
     """Launches of the run and of the reports that are of the same kernel, in order where there are as many of both.
 
     Where a side does not say grids and blocks, names do, if the other has one size of that kernel or both as many launches.
     Reports that have function names only (tables of ncu) match where one kernel in the run has that, with grid and block.
     """
-    launched: dict[Key, list[Place]] = defaultdict(list)
-    for place, work in enumerate(works):
-        for row, kind in enumerate(work.kind):
-            if kind == KERNEL:
-                launched[_key(work, row)].append((place, row))
+    launched: dict[Key, list[Kernel]] = defaultdict(list)
+    for one in kernels:
+        launched[one.key].append(one)
     by_name: dict[str, list[Key]] = defaultdict(list)
     by_function: dict[Key, list[Key]] = defaultdict(list)
     for key in launched:
@@ -296,22 +283,21 @@ def _matched(works: Sequence[Work], m: Measurements, names: Sequence[tuple[str, 
     seconds, launches, doubled = np.zeros(len(m)), np.zeros(len(m)), 0
     for same, mine in profiled.items():
         theirs = sorted(one for key in same for one in launched[key])
-        counts = [works[place].count[row] for place, row in theirs]
+        many = sum(one.launches for one in theirs)
         several = len(same) > 1 or len({(m.grid[launch], m.block[launch]) for launch in mine}) > 1
-        if several and sum(counts) != len(mine):
+        if several and many != len(mine):
             absent += mine  # which of several sizes a launch has nobody tells
             continue
-        doubled += max(sum(counts) - len(mine), 0)
+        doubled += max(many - len(mine), 0)
         position = 0
-        for (place, row), count in zip(theirs, counts, strict=True):
-            shares = [
-                (mine[(position + one) % len(mine)], count // len(mine) + (one < count % len(mine)))
-                for one in range(min(count, len(mine)))
+        for one in theirs:
+            rows[one.place] = [
+                (mine[(position + at) % len(mine)], one.launches // len(mine) + (at < one.launches % len(mine)))
+                for at in range(min(one.launches, len(mine)))
             ]
-            rows[place, row] = shares
-            position += count
-            for launch, times in shares:
-                seconds[launch] += works[place].seconds[row] * times / count
+            position += one.launches
+            for launch, times in rows[one.place]:
+                seconds[launch] += one.seconds * times / one.launches
                 launches[launch] += times
     return Found(rows, seconds, launches, sorted(absent), doubled)
 
@@ -346,15 +332,13 @@ def _timed(m: Measurements, found: Found) -> Measurements:
 # What is said
 
 
-def _coverage(
-    coverage: Mapping[str, Any], absent: Sequence[str], works: Sequence[Work], every: Sequence[Place], found: Found
-) -> Iterator[str]:
+def _coverage(coverage: Mapping[str, Any], absent: Sequence[str], kernels: Sequence[Kernel], found: Found) -> Iterator[str]:
     of = f"{coverage['counted_launches']:,} of {plural(coverage['launches'], 'launch')}"
     text = f"{percent(coverage['covered'])} of the kernels' time in the run is counted ({of})"
     missing: dict[str, float] = defaultdict(float)
-    for place, row in every:
-        if (place, row) not in found.rows:
-            missing[works[place].name[row]] += works[place].seconds[row]
+    for one in kernels:
+        if one.place not in found.rows:
+            missing[one.key[0]] += one.seconds
     if missing and coverage["covered"] < _ENOUGH:
         name = max(missing, key=lambda name: missing[name])
         share = percent(missing[name] / coverage["kernel_seconds"])
@@ -388,12 +372,17 @@ def _notes(coverage: Mapping[str, Any], found: Found) -> Iterator[str]:
         yield f"To count {percent(_ENOUGH)} of the kernels' time: {coverage['command']}"
 
 
-def _command(run: Run, works: Sequence[Work], every: Sequence[Place], keys_of: Mapping[Place, Key], found: Found) -> str:
+def _command(
+    run: Run,
+    operators: Sequence[tuple[Mapping[str, Any], Sequence[Kernel]]],
+    kernels: Sequence[Kernel],
+    counted_ones: Sequence[Kernel],
+) -> str:
     """ncu's command line that counts what is missing from 90 % of the time; "" where nothing is."""
     times: dict[Key, float] = defaultdict(float)
-    for place, row in every:
-        times[keys_of[place, row]] += works[place].seconds[row]
-    counted_keys = {keys_of[one] for one in every if one in found.rows}
+    for one in kernels:
+        times[one.key] += one.seconds
+    counted_keys = {one.key for one in counted_ones}
     known, wanted = sum(times[key] for key in counted_keys), list[Key]()
     for key in sorted(times.keys() - counted_keys, key=lambda key: -times[key]):
         if known >= _ENOUGH * sum(times.values()) or len(wanted) == _MOST_NAMED:
@@ -407,18 +396,16 @@ def _command(run: Run, works: Sequence[Work], every: Sequence[Place], keys_of: M
     chosen = dict.fromkeys(functions[key] for key in wanted)
     words = ["ncu", "--set", "full", "--kernel-name", f"regex:^({'|'.join(map(re.escape, chosen))})$"]
     # ncu counts the launches that pass its filters, in order of time; NVTX ranges are such where the trace has them.
-    passing = [one for one in every if functions[keys_of[one]] in chosen]
+    passing = [one for one in kernels if functions[one.key] in chosen]
     if run.by == "annotation" and "Nsight" in str(run.run_columns["format"][0]):
-        ids = {id(work): place for place, work in enumerate(works)}
-        groups = zip(run.calls, run.operator_columns["group"].tolist(), strict=True)
-        group = {(ids.get(id(calls.work), -1), row): name for calls, name in groups for row in calls.kernels}
-        around = [{group.get(one, "") for one in passing if keys_of[one] == key} for key in wanted]
+        group = {one.place: row["group"] for row, mine in operators for one in mine}
+        around = [{group[one.place] for one in passing if one.key == key} for key in wanted]
         common = [name for name in sorted(set.intersection(*around)) if re.fullmatch(r"[\w .-]+", name)]
         if common:
             words += ["--nvtx", "--nvtx-include", f"{common[0]}/"]
-            passing = [one for one in passing if group.get(one) == common[0]]
-    if all(works[place].count[row] == 1 for place, row in passing):
-        order = [keys_of[one] for one in sorted(passing, key=lambda one: works[one[0]].start[one[1]])]
+            passing = [one for one in passing if group[one.place] == common[0]]
+    if all(one.launches == 1 for one in passing):
+        order = [one.key for one in sorted(passing, key=lambda one: one.start)]
         firsts = [order.index(key) for key in wanted]
         words += ["--launch-skip", str(min(firsts)), "--launch-count", str(max(firsts) - min(firsts) + 1)]
     return shlex.join([*words, "-o", "more", "./app"])

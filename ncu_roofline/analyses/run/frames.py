@@ -9,6 +9,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.analyses.run.need import LINK, MATRIX, Need, NoFormulaError, load, need, sizes_told
@@ -134,15 +135,13 @@ class Run:
 
 
 class Calls(NamedTuple):
-    """The calls of a row of operators, for who compares runs: the level that their bytes go to, "" for none; of each its time
-    (s), how many it stands for, and of what no operator asked for: name, grid and block of the kernel.  ``kernels`` are those
-    of all calls, as rows of ``work``.
+    """The calls of a row of operators, for who compares runs: the level that their bytes go to, "" for none, and of each its
+    kernels, as rows of ``work``; one of what no operator asked for.
     """
 
     level: str
-    took: Sequence[tuple[float, int, str, str, str]]
     work: Work
-    kernels: Sequence[int]
+    kernels: Sequence[Sequence[int]]
 
 
 class Call(NamedTuple):
@@ -305,19 +304,12 @@ def _operators(
         level = load_spec().memory if needs and needs[0].kind != LINK else ""
         wanted = [(level, moved)] if level else []
         wanted += [(needs[0].precision, flops)] if needs and needs[0].precision else []
-        least, roof = math.nan, ""
-        if wanted and all(name in roofs for name, _ in wanted):
-            least, roof = max((amount / roofs[name][0], name) for name, amount in wanted)
-        firsts = [call.kernels[0] for call in members]
-        took = [
-            (call.seconds, 1, "", "", "")
-            if name
-            else (call.seconds, work.count[row], work.name[row], work.grid[row], work.block[row])
-            for call, row in zip(members, firsts, strict=True)
-        ]
+        least, roof = _least(dict(wanted), roofs)
+        kernels = [call.kernels for call in members]
+        launches = sum(work.count[kernel] for kernel in chain.from_iterable(kernels))
         found.append(
             {
-                "members": Calls(level, took, work, [kernel for call in members for kernel in call.kernels]),
+                "members": Calls(level, work, kernels),
                 "operator": name,
                 "shapes": shapes,
                 "types": types,
@@ -330,8 +322,8 @@ def _operators(
                 "roof": roof,
                 "least": least,
                 "origin": roofs[roof][1] if roof else "",
-                "calls": len(members) if name else sum(work.count[row] for row in firsts),
-                "kernels": sum(work.count[kernel] for call in members for kernel in call.kernels),
+                "calls": len(members) if name else launches,
+                "kernels": launches,
                 "seconds": seconds,
                 "share": seconds / total,
                 "intensity": flops / moved if flops > 0 else math.nan,
@@ -344,6 +336,13 @@ def _operators(
     return found
 
 
+def _least(amounts: Mapping[str, float], roofs: Roofs) -> tuple[float, str]:
+    """The time (s) of some work at the roof that binds it, and which that is; NaN and "" where one is unknown."""
+    if not amounts or not all(name in roofs for name in amounts):
+        return math.nan, ""
+    return max((amount / roofs[name][0], name) for name, amount in amounts.items())
+
+
 # Operators that could be one
 
 
@@ -354,22 +353,21 @@ def _chains(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float) -> 
     """
     groups: dict[tuple[tuple[str, str], ...], list[list[Call]]] = defaultdict(list)
     ranges = trace.operators
-    for chain in _chained(trace, [call for call in calls if call.need]):
-        groups[tuple((ranges.name[call.row], _shapes_text(ranges.shapes[call.row])) for call in chain)].append(chain)
+    for calls_of in _chained(trace, [call for call in calls if call.need]):
+        groups[tuple((ranges.name[call.row], _shapes_text(ranges.shapes[call.row])) for call in calls_of)].append(calls_of)
     found = []
     for names, members in groups.items():
-        whole = [call for chain in members for call in chain]
+        whole = list(chain.from_iterable(members))
         seconds = sum(call.seconds for call in whole)
-        between = sum(call.need.out_bytes for chain in members for call in chain[:-1] if call.need)
+        between = sum(call.need.out_bytes for calls_of in members for call in calls_of[:-1] if call.need)
         times: dict[str, float] = defaultdict(float)
         for call in whole:
             if call.need and call.need.precision:
                 times[call.need.precision] += call.need.flops
         moved = sum(call.need.bytes for call in whole if call.need) - 2 * between
-        amounts = {**times, load_spec().memory: moved}
-        if not all(name in roofs for name in amounts):
+        least, roof = _least({**times, load_spec().memory: moved}, roofs)
+        if not roof:
             continue
-        least, roof = max((amount / roofs[name][0], name) for name, amount in amounts.items())
         found.append(
             {
                 "chain": " + ".join(name.removeprefix("aten::") for name, _ in names),
@@ -393,23 +391,22 @@ def _chained(trace: Trace, calls: Sequence[Call]) -> Iterator[list[Call]]:
     A copy ends a chain: of several copies of one size nobody knows which follows which.
     """
     ranges = trace.operators
-    open_ones: dict[str, list[Call]] = {}
+    open_ones: dict[str, list[Call]] = {}  # by thread
     for call in sorted(calls, key=lambda call: ranges.start[call.row]):
         thread, now = ranges.thread[call.row], call.need
-        chain = open_ones.get(thread, [])
-        last = chain[-1].need if chain else None
-        if now is None or last is None or not last.inputs or "copy" in ranges.name[chain[-1].row]:
-            goes_on = False
-        else:
-            products = sum(bool(one.need and one.need.kind == MATRIX) for one in chain)
-            attention = products == 1 and any("softmax" in ranges.name[one.row] for one in chain)
-            goes_on = math.prod(last.out) in now.inputs and (now.kind != MATRIX or attention)
+        before = open_ones.get(thread, [])
+        last = before[-1].need if before else None
+        goes_on = False
+        if now and last and "copy" not in ranges.name[before[-1].row]:
+            products = sum(bool(one.need and one.need.kind == MATRIX) for one in before)
+            attention = products == 1 and any("softmax" in ranges.name[one.row] for one in before)
+            goes_on = bool(last.inputs) and math.prod(last.out) in now.inputs and (now.kind != MATRIX or attention)
         if not goes_on:
-            if len(chain) > 1:
-                yield chain
-            chain = []
-        open_ones[thread] = [*chain, call] if now and now.kind != LINK else []
-    yield from (chain for chain in open_ones.values() if len(chain) > 1)
+            if len(before) > 1:
+                yield before
+            before = []
+        open_ones[thread] = [*before, call] if now and now.kind != LINK else []
+    yield from (found for found in open_ones.values() if len(found) > 1)
 
 
 def _shapes_text(shapes: Any) -> str:
@@ -434,20 +431,6 @@ def _facts(
         sum(work.kind[row] == KERNEL and work.seconds[row] < call for row in mine) / counted if calls and counted else math.nan
     )
     delay = max(min((work.start[row] - work.launched[row] for row in known), default=math.nan), 0.0)
-    # Idle time, by whether what ended it could have begun at once: its launch, and the least delay of one, came before.
-    busy, gaps, longest, late, queued, first = 0.0, 0, 0.0, 0.0, 0.0, -1
-    begin, end_of_all = trace.span or (math.nan, math.nan)
-    until = begin
-    for row in sorted(mine, key=lambda row: work.start[row]) if trace.span else ():
-        start, end = work.start[row], work.start[row] + work.seconds[row]
-        if (gap := start - until) > 0:
-            gaps += 1
-            first, longest = (row, gap) if gap > longest else (first, longest)
-            late += gap if work.launched[row] + delay > until else 0.0
-            queued += gap if work.launched[row] + delay <= until else 0.0
-        busy, until = busy + max(end - max(start, until), 0.0), max(until, end)
-    gaps += end_of_all > until
-    after = trace.operators.name[asked[first]] if first >= 0 and asked[first] >= 0 else work.name[first] if first >= 0 else ""
 
     def share(told: Callable[[Mapping[str, Any]], bool]) -> float:
         return sum(row["seconds"] for row in rows if told(row)) / kernels if kernels else math.nan
@@ -456,18 +439,12 @@ def _facts(
     return {
         "format": trace.format,
         "rank": "" if trace.rank is None else str(trace.rank),
-        "wall": trace.span[1] - trace.span[0] if trace.span else math.nan,
-        "busy": busy if trace.span else math.nan,
+        **_busy(trace, mine, delay, asked),
         "kernel_seconds": kernels,
         "copy_seconds": sum(work.seconds[row] for row in mine if work.kind[row] != KERNEL),
         "kernels": counted,
         "launches": launches,
         "streams": len({work.stream[row] for row in mine}),
-        "gaps": gaps if trace.span else math.nan,
-        "longest_gap": longest if trace.span else math.nan,
-        "after_gap": after,
-        "late": late if trace.span else math.nan,
-        "queued": queued if trace.span else math.nan,
         "delay": delay,
         "launch_call": call,
         "short": short,
@@ -478,6 +455,30 @@ def _facts(
         "modelled": share(lambda row: not math.isnan(row["bytes"])),
         "recoverable": sum(could_go) if could_go else math.nan,
     }
+
+
+def _busy(trace: Trace, mine: Sequence[int], delay: float, asked: Sequence[int]) -> dict[str, Any]:
+    """The time of a GPU in a timeline, and that in which it was idle: by whether what ended it could have begun at once, as its
+    launch, and the least ``delay`` of one (s), came before."""
+    work, names = trace.work, ("busy", "gaps", "longest_gap", "late", "queued")
+    if not trace.span:
+        return {"wall": math.nan, "after_gap": "", **dict.fromkeys(names, math.nan)}
+    until, end_of_all = trace.span
+    found: dict[str, Any] = {"wall": end_of_all - until, "after_gap": "", **dict.fromkeys(names, 0.0)}
+    for row in sorted(mine, key=lambda row: work.start[row]):
+        start, end = work.start[row], work.start[row] + work.seconds[row]
+        if (gap := start - until) > 0:
+            found["gaps"] += 1
+            ready = work.launched[row] + delay  # NaN where that was not recorded
+            found["late"] += gap if ready > until else 0.0
+            found["queued"] += gap if ready <= until else 0.0
+            if gap > found["longest_gap"]:
+                after = trace.operators.name[asked[row]] if asked[row] >= 0 else work.name[row]
+                found |= {"longest_gap": gap, "after_gap": after}
+        found["busy"] += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    found["gaps"] += end_of_all > until
+    return found
 
 
 def _machine(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None) -> tuple[Roofs, float]:

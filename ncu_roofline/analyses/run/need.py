@@ -17,41 +17,33 @@ from typing import Any, Literal, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.chips.fields import read
+from ncu_roofline.chips.fields import DATA, read
 
 MATRIX, VECTOR, LINK = "matrix", "vector", "link"
-_FOLDER = Path(__file__).resolve().parents[2] / "data" / "operators"
 _NODES = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Subscript, ast.Slice, ast.List, ast.Call, ast.Name, ast.Load),
     *(ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Div, ast.Mod, ast.USub),
 )
-# Bytes of an element, the precision of matrix products on tensor cores ("": on none), and that of other arithmetic.
-TYPES: Mapping[str, tuple[float, str, str]] = {
-    "double": (8, "tensor.fp64", "fp64"),
-    "float": (4, "", "fp32"),
-    "c10::Half": (2, "tensor.fp16", "fp32"),
-    "c10::BFloat16": (2, "tensor.bf16", "fp32"),
-    **dict.fromkeys(("c10::Float8_e4m3fn", "c10::Float8_e5m2", "c10::Float8_e4m3fnuz"), (1, "tensor.fp8", "fp32")),
-    **dict.fromkeys(("signed char", "unsigned char"), (1, "tensor.int8", "")),
-    "bool": (1, "", ""),
-    "short int": (2, "", ""),
-    "int": (4, "", ""),
-    **dict.fromkeys(("long int", "long"), (8, "", "")),
-    "c10::complex<float>": (8, "", "fp32"),
-}
-# Types by PyTorch's numbers, as its traces have them for arguments like dtype.
-_NUMBERED = dict(enumerate(("unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double")))
-_NUMBERED |= {11: "bool", 15: "c10::BFloat16", 23: "c10::Float8_e5m2", 24: "c10::Float8_e4m3fn"}
-# Types in the names of kernels, for traces that have none; the first that is found counts.
-_IN_NAMES = (
-    *((rf"OpaqueType<{size}u?>", name) for size, name in ((1, "bool"), (2, "c10::Half"), (4, "float"), (8, "long int"))),
-    (r"bf16|bfloat16", "c10::BFloat16"),
-    (r"e4m3|e5m2|fp8", "c10::Float8_e4m3fn"),
-    (r"\bdouble\b|dgemm|d884", "double"),
-    (r"half|fp16|f16|hgemm|hcudnn|h884|h1688|h16816", "c10::Half"),
-    (r"\bfloat\b|sgemm|scudnn|tf32|s1688|fp32|f32", "float"),
-    (r"\blong\b", "long int"),
-)
+
+
+class Type(NamedTuple):
+    """What the elements of tensors are; see data/tensor_types.toml."""
+
+    name: str
+    bytes: int
+    tensor: str = ""
+    plain: str = ""
+    number: int = -1
+    kernels: str = ""
+
+
+class Types(NamedTuple):
+    type: tuple[Type, ...]
+
+
+@cache
+def _types() -> dict[str, Type]:
+    return {one.name: one for one in read(DATA / "tensor_types.toml", Types).type}
 
 
 class Operator(NamedTuple):
@@ -95,7 +87,7 @@ def load(paths: Sequence[str] = ()) -> dict[str, Operator]:
 
 @cache
 def _own() -> dict[str, Operator]:
-    return {name: formula for path in sorted(_FOLDER.glob("*.toml")) for name, formula in _read(path).items()}
+    return {name: formula for path in sorted((DATA / "operators").glob("*.toml")) for name, formula in _read(path).items()}
 
 
 def _read(path: Path) -> dict[str, Operator]:
@@ -236,18 +228,19 @@ def need(
     if shapes is None:
         raise NoFormulaError("no shapes")
     names = " ".join(kernels)
-    guessed = next((found for pattern, found in _IN_NAMES if re.search(pattern, names)), "")
+    known = _types()
+    guessed = next((one.name for one in known.values() if one.kernels and re.search(one.kernels, names)), "")
     room: dict[str, Any] = {}
     tensors: list[tuple[str, Tensor]] = []
     for place, argument in enumerate(formula.arguments):
         shape = shapes[place] if place < len(shapes) else None
         kind = types[place] if types and place < len(types) else guessed if shape else ""
         if shape and all(isinstance(inner, (list, tuple)) for inner in shape):  # a list of tensors, whose types nobody records
-            kind = kind if kind in TYPES else guessed
+            kind = kind if kind in known else guessed
             shape = [sum(math.prod(inner) for inner in shape if all(type(size) is int for size in inner))]
-        if kind in TYPES and isinstance(shape, (list, tuple)) and all(type(size) is int for size in shape):
+        if kind in known and isinstance(shape, (list, tuple)) and all(type(size) is int for size in shape):
             room[argument] = tensor = Tensor(shape)
-            tensor.item = TYPES[kind][0]
+            tensor.item = known[kind].bytes
             steps = strides[place] if strides and place < len(strides) and shape == shapes[place] else ()
             tensor.repeats = math.prod(size for size, step in zip(shape, steps, strict=False) if step == 0) or 1
             tensors.append((kind, tensor))
@@ -255,7 +248,7 @@ def need(
             room[argument] = _value(values[place] if values and place < len(values) else None)
     if not tensors:
         raise NoFormulaError("no types" if not types else "unknown types")
-    main = next((kind for kind, _ in tensors if TYPES[kind][1] or TYPES[kind][2]), tensors[0][0])
+    main = next((known[kind] for kind, _ in tensors if known[kind].tensor or known[kind].plain), known[tensors[0][0]])
     inputs = [one for one in tensors if one[1] is not room.get(formula.into)]
 
     def run(text: str) -> Any:
@@ -273,7 +266,7 @@ def need(
         room["weight_of"] = lambda x, grad: (told or {})["weight", str(x), str(grad)]
         target = room.get(formula.into)
         out = target if isinstance(target, Tensor) else Tensor(run(formula.out) if formula.out else _broadcast(inputs))
-        out.item = target.item if isinstance(target, Tensor) else TYPES[_result(formula, name, tensors, main, room)][0]
+        out.item = target.item if isinstance(target, Tensor) else known[_result(formula, name, tensors, main.name, room)].bytes
         room["out"] = out
         flops = float(run(formula.flops)) if formula.flops else 0.0
         moved = float(run(formula.bytes)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
@@ -282,10 +275,9 @@ def need(
         raise NoFormulaError(lacking) from error
     if not (0 <= flops < 1e24 and 0 < moved < 1e18):
         raise NoFormulaError("sizes that no GPU has")
-    tensor_cores, plain = TYPES[main][1:]
-    precision = plain
+    precision = main.plain
     if formula.kind == MATRIX:
-        precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
+        precision = main.tensor or ("tensor.tf32" if main.name == "float" and "tf32" in names else main.plain)
     counts = () if formula.bytes else tuple(math.prod(one) for _, one in inputs)
     return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out), counts)
 
@@ -294,13 +286,14 @@ def _result(formula: Operator, name: str, tensors: Sequence[tuple[str, Tensor]],
     """The type of a result: as the formula says, or the argument that it names; element by element the widest of the inputs."""
     if formula.out_type in formula.arguments:
         asked = room[formula.out_type]
-        return "float" if asked is True else _NUMBERED.get(asked, main) if type(asked) is int else main
+        numbered = (one.name for one in _types().values() if type(asked) is int and one.number == asked)
+        return "float" if asked is True else next(numbered, main)
     if formula.out_type or formula.out or formula.kind != VECTOR:
         return formula.out_type or main
     if name.endswith("_"):
         return tensors[0][0]
     kinds = [kind for kind, tensor in tensors if tensor] or [main]
-    return max(kinds, key=lambda kind: (bool(TYPES[kind][2]), TYPES[kind][0]))
+    return max(kinds, key=lambda kind: (bool(_types()[kind].plain), _types()[kind].bytes))
 
 
 def _value(text: Any) -> Any:

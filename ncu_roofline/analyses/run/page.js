@@ -2,43 +2,32 @@
 
 const OPERATORS = unpack(PAGE.operators);
 const [BARS, LEAST] = [15, 0.0005]; // operators with a bar, share of the time that is told
-const ALL_COLUMNS = Object.keys(PAGE.columns).filter((name) => OPERATORS.some((row) => row[name] !== "" && row[name] !== null)).map(columnOf);
 const SHOWN = ["operator", "shapes", "direction", "group", "share", "recoverable", "fraction", "roof", "seconds", "calls", "flops", "bytes", "intensity", "performance", "bandwidth", "why"];
+const ALL_COLUMNS = declaredColumns(OPERATORS, {
+  operator: { show: cut((row) => row.operator || row.group || "(no operator)") },
+  roof: { show: cut((row) => PAGE.roof_labels[row.roof] || "") },
+  ...Object.fromEntries(["shapes", "group", "why"].map((name) => [name, { wide: true, show: cut((row) => row[name]) }])),
+});
 const COLUMNS = SHOWN.flatMap((name) => ALL_COLUMNS.find((column) => column.id === name) || []);
+const CHOICES = {
+  run: oneOf("place", PAGE.runs.map((_, index) => index)),
+  q: QUERY,
+  sort: SORT,
+  operator: { of: "chosen", read: (text, { place }) => OPERATORS.find((row) => String(row.index) === text && row.place === place)?.index },
+  theme: THEME,
+};
 
-function columnOf(name) {
-  const [unit, title, label] = PAGE.columns[name];
-  if (typeof OPERATORS.find((row) => row[name] !== null)?.[name] !== "string") {
-    return numberColumn(name, label, (row) => row[name], (row) => (known(row[name]) ? (unit ? formatColumn(name, row) : String(row[name])) : ""), { title, unit });
-  }
-  const said = name === "operator" ? (row) => row.operator || row.group || "(no operator)" : name === "roof" ? (row) => PAGE.roof_labels[row.roof] || "" : (row) => row[name];
-  return { ...textColumn(name, label, (row) => row[name], { title, wide: ["shapes", "group", "why"].includes(name) }), show: (row) => (said(row) ? element("span", { title: said(row) }, shorten(said(row), 60)) : "") };
+/** A text cut to the room of a cell, with all of it as its hint. */
+function cut(said) {
+  return (row) => (said(row) ? element("span", { title: said(row) }, shorten(said(row), 60)) : "");
 }
 
 function freshState() {
   return { place: 0, query: "", chosen: null, sort: { column: "recoverable", descending: true }, rows: FIRST_ROWS, theme: "" };
 }
 
-function choices() {
-  const found = { run: state.place || null, q: state.query || null, sort: sortWord(freshState().sort), operator: state.chosen, theme: state.theme || null };
-  return Object.entries(found).filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]);
-}
-
-function stateOf(link) {
-  const [fresh, get] = [freshState(), (name) => link.get(name) || ""];
-  const place = Math.max(PAGE.runs.findIndex((run, index) => String(index) === get("run")), 0);
-  const chosen = OPERATORS.find((row) => String(row.index) === get("operator") && row.place === place);
-  const theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
-  return { ...fresh, place, query: get("q").slice(0, 500), sort: sortOf(COLUMNS, get("sort"), fresh.sort), chosen: chosen ? chosen.index : null, theme };
-}
-
-function choose(index) {
-  change(() => { state.chosen = state.chosen === index ? null : index; });
-}
-
 function shownRows() {
-  const words = state.query.trim().toLowerCase();
-  return OPERATORS.filter((row) => row.place === state.place && (!words || `${row.operator} ${row.name} ${row.group}`.toLowerCase().includes(words)));
+  return OPERATORS.filter((row) => row.place === state.place && passesQuery(`${row.operator} ${row.name} ${row.group}`));
 }
 
 /** The parts of some operators' time: [kind, share of the kernels' time]. */
@@ -65,7 +54,7 @@ function drawTimes(rows) {
   for (const group of groups) {
     const [row, gone] = [group[0], group.reduce((sum, each) => sum + (each.recoverable || 0), 0)];
     const end = gone >= LEAST ? `${formatPercent(gone)} could be saved` : group.length === 1 ? row.why : "";
-    const more = group.length === 1 ? { title: row.name, "aria-pressed": String(state.chosen === row.index), onclick: () => choose(row.index) } : { disabled: true };
+    const more = group.length === 1 ? { title: row.name, "aria-pressed": String(state.chosen === row.index), onclick: () => toggleChosen(row.index) } : { disabled: true };
     found.push(bar(group.length === 1 ? row.name : `and ${group.length} more`, partsOf(group), scale, end, formatPercent(total(group)), more));
   }
   fill(byId("times"), found);
@@ -82,11 +71,10 @@ function update() {
   drawTimes(rows);
   if (dotted) {
     const made = rooflineChart(rows.some(drawable) ? rows : [], colours);
-    if (paper) Object.assign(made.layout, { width: 700, height: 380, autosize: false });
-    Plotly.react(byId("roofline"), made.traces, made.layout, CONFIG);
+    drawPlot("roofline", made);
     byId("undrawn").textContent = made.beyond ? `${counted(made.beyond, "dot")} beyond the axes: zoom out shows them.` : "";
   }
-  drawRows(COLUMNS, sortedRows(COLUMNS, rows, (a, b) => b.share - a.share), (row) => ({ key: row.index, chosen: state.chosen === row.index, kind: state.chosen === row.index ? "chosen" : "" }));
+  drawRows(sortedRows(rows, (a, b) => b.share - a.share), chosenRow);
   drawFacts(OPERATORS[state.chosen], ALL_COLUMNS.filter(({ id }) => id !== "operator" && id !== "shapes"), "operators");
   const pick = (place) => Object.assign(state, { place: Number(place), chosen: null });
   byId("choices").hidden = PAGE.runs.length < 2;
@@ -100,15 +88,11 @@ function redraw(onPaper) {
 }
 
 function wire() {
-  if (byId("roofline").on) byId("roofline").on("plotly_click", ({ points: [hit] }) => { if (hit.data.meta === "operators") choose(hit.customdata); });
-  wireRows(COLUMNS, choose);
-  wireMenu({ columns: COLUMNS, rows: () => sortedRows(COLUMNS, shownRows()), saved: ALL_COLUMNS });
-  wireSentences(OPERATORS, ({ operator, shapes }) => `${operator} ${shapes}`.trim(), ({ place }) => PAGE.runs[place].name, ({ place, index }) => { Object.assign(state, { place, query: "" }); choose(index); });
+  wirePlots(OPERATORS.some(drawable) ? ["roofline"] : [], ["operators"]);
+  wireRows(toggleChosen);
+  wireMenu({ rows: () => sortedRows(shownRows()), saved: () => ALL_COLUMNS });
+  wireSentences(OPERATORS, ({ operator, shapes }) => `${operator} ${shapes}`.trim(), ({ place }) => PAGE.runs[place].name, ({ place, index }) => { Object.assign(state, { place, query: "" }); toggleChosen(index); });
   wireQuery();
-  byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });
 }
 
-if (OPERATORS.some(drawable)) Plotly.newPlot(byId("roofline"), [], {}, CONFIG); // so that it has events before a run with dots is chosen
-byId("reset").disabled = !OPERATORS.length;
 startPage(OPERATORS.length > 0, redraw, wire);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical.style import bounds, label_of, precision_label
+from ncu_roofline.analyses.hierarchical.style import bounds, label_of
 from ncu_roofline.analyses.run import text as words
 from ncu_roofline.analyses.run.frames import CHAINS, OPERATORS, RUNS, Run
 from ncu_roofline.analyses.run.picture import COULD_GO, UNKNOWN, kind_of
@@ -15,7 +15,7 @@ from ncu_roofline.rendering.document import MISSING, Table
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.page import number, packed, plain_columns, self_contained, shown_table
 
-_SCRIPTS = ("page_csv.js", "page_labels.js", "page_plot.js", "page_chart.js", "page.js")
+_SCRIPTS = ("page_labels.js", "page_plot.js", "page_chart.js", "page.js")
 _CHAINS = 20  # in the table of a GPU
 
 
@@ -26,8 +26,8 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
     place = {(run["run"], run["gpu"]): index for index, (run, *_) in enumerate(made)}
     every = records(frames.operator_columns)
     roofs = [
-        {"place": place[row["run"], row["gpu"]], "id": row["roof"], "memory": row["roof"] == spec.memory}
-        | {"label": "DRAM" if row["roof"] == spec.memory else precision_label(row["roof"]), "value": number(row["value"])}
+        {"place": place[row["run"], row["gpu"]], "id": row["roof"], "value": number(row["value"]), "unit": f"{row['unit']}/s"}
+        | {"kind": "bandwidth" if row["roof"] == spec.memory else "compute", "label": label_of(row["roof"])}
         for row in records(frames.roof_columns)
     ]
     hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute", "overhead")} | {"could save": list(COULD_GO)}

@@ -2,7 +2,6 @@
 
 const NAMED = 8; // operators with their names
 const [SMALLEST, WHOLE] = [6, 46]; // pixels across the dot of no and of all the time, by area
-const FAR = 9; // decades: beyond every axis
 const MATTERS = 0.005; // share of the time from which on the axes reach to a dot
 
 function drawable(row) {
@@ -10,13 +9,14 @@ function drawable(row) {
 }
 
 function hueOf(kind) {
-  return PAGE.hues[kind][isDark() ? 1 : 0];
+  return tone(...PAGE.hues[kind]);
 }
 
 /** The roof of memory, and those of what these operators do. */
-function roofsOf(rows) {
+function roofsOf(rows, colours) {
   const wanted = new Set(rows.map((row) => row.precision));
-  return PAGE.roofs.filter((roof) => roof.place === state.place && positive(roof.value) && (roof.memory || wanted.has(roof.id)));
+  const mine = PAGE.roofs.filter((roof) => roof.place === state.place && positive(roof.value) && (roof.kind === "bandwidth" || wanted.has(roof.id)));
+  return mine.map((roof) => ({ ...roof, colour: roof.kind === "bandwidth" ? hueOf("memory") : colours.neutral, texts: [`${roof.label} ${formatValue(roof.value, roof.unit, 3)}`, roof.label] }));
 }
 
 function hoverText(row) {
@@ -35,40 +35,20 @@ function rooflineChart(rows, colours) {
   const dots = rows.filter(drawable);
   const weighty = dots.filter((row) => row.share >= MATTERS);
   const main = weighty.length ? weighty : dots;
-  const roofs = roofsOf(main);
-  const memory = roofs.find((roof) => roof.memory);
-  const compute = roofs.filter((roof) => !roof.memory);
-  const top = Math.max(...compute.map((roof) => roof.value));
+  const roofs = roofsOf(main, colours);
+  const values = (kind) => roofs.filter((roof) => roof.kind === kind).map((roof) => Math.log10(roof.value));
   const [xs, ys] = ["intensity", "performance"].map((name) => main.map((row) => Math.log10(row[name])));
-  if (memory) for (const roof of compute) xs.push(Math.log10(roof.value / memory.value) + 0.8); // room for its value
-  const range = { x: [Math.min(...xs) - 0.4, Math.max(...xs) + 0.7], y: [Math.min(...ys) - 0.4, Math.max(...ys, ...compute.map((roof) => Math.log10(roof.value))) + 0.35] };
-  const traces = [];
-  const lines = roofs.map((roof) => {
-    const ridge = memory && compute.length ? (roof.memory ? top : roof.value) / memory.value : null;
-    const span = roof.memory ? { from: range.x[0], to: ridge ? Math.log10(ridge) : range.x[1] } : { from: ridge ? Math.log10(ridge) : range.x[0], to: range.x[1] };
-    const [from, to] = [span.from - (roof.memory || !ridge ? FAR : 0), span.to + (roof.memory && ridge ? 0 : FAR)];
-    const colour = roof.memory ? hueOf("memory") : colours.neutral;
-    traces.push(line([10 ** from, 10 ** to], [from, to].map((x) => roof.value * (roof.memory ? 10 ** x : 1)), colour, { width: 2, meta: "roof" }));
-    const texts = [`${roof.label} ${formatValue(roof.value, roof.memory ? "byte/s" : "flop/s", 3)}`, roof.label];
-    return { kind: roof.memory ? "bandwidth" : "compute", value: roof.value, span, colour, texts };
-  });
-  /** The roofs with their values, where these cover least. */
-  const labels = (projection, floor) => {
-    const segments = lines.map((roof) => visibleSegment(roof, roof.span, projection));
-    for (const segment of segments) markLine(floor, segment);
-    return lines.flatMap((roof, index) => {
-      const found = segments[index] && roofLabel(roof, roof.texts, segments[index], crowdedSides(roof, lines, projection), floor);
-      return found ? [annotation(found, found.text, roof.colour, projection, colours.card)] : [];
-    });
-  };
+  for (const memory of values("bandwidth")) xs.push(...values("compute").map((value) => value - memory + 0.8)); // room for its value
+  const range = { x: [Math.min(...xs) - 0.4, Math.max(...xs) + 0.7], y: [Math.min(...ys) - 0.4, Math.max(...ys, ...values("compute")) + 0.35] };
   const share = dots.map((row) => Math.max(SMALLEST, WHOLE * Math.sqrt(row.share || 0)));
-  traces.push({ type: "scatter", mode: "markers", x: dots.map((row) => row.intensity), y: dots.map((row) => row.performance), customdata: dots.map((row) => row.index), meta: "operators",
-    hoverinfo: "text", hovertext: dots.map(hoverText), marker: { color: dots.map((row) => hueOf(row.kind)), size: share, line: { color: colours.card, width: 1 },
-      opacity: dots.map((row) => (state.chosen === null || state.chosen === row.index ? 0.9 : 0.2)) } });
-  const saving = [...dots].sort((a, b) => (b.recoverable || 0) - (a.recoverable || 0) || b.share - a.share).slice(0, NAMED);
   const place = (row) => [row.intensity, row.performance];
-  const annotations = nameAnnotations("roofline", saving, place, range, MARGIN, dots.map(place), colours, labels);
-  const across = axis("Arithmetic intensity: needed FLOP / needed byte", range.x, colours);
+  const opacity = dots.map((row) => (state.chosen === null || state.chosen === row.index ? 0.9 : 0.2));
+  const marks = symbols(dots.map(place), {
+    customdata: dots.map((row) => row.index), meta: "operators", hoverinfo: "text", hovertext: dots.map(hoverText),
+    marker: { color: dots.map((row) => hueOf(row.kind)), size: share, line: { color: colours.card, width: 1 }, opacity },
+  });
+  const named = [...dots].sort((a, b) => (b.recoverable || 0) - (a.recoverable || 0) || b.share - a.share).slice(0, NAMED);
   const beyond = dots.filter((row) => Math.log10(row.intensity) < range.x[0] || Math.log10(row.performance) < range.y[0]).length;
-  return { traces, beyond, layout: layoutOf(across, axis("Performance [FLOP/s]", range.y, colours), colours, { annotations }) };
+  const [traces, titles] = [[...roofTraces(roofs, range), marks], ["Arithmetic intensity: needed FLOP / needed byte", "Performance [FLOP/s]"]];
+  return { ...planeOf("roofline", { traces, titles, range, named, place, avoid: dots.map(place), first: roofAnnotations(roofs, colours) }, colours), beyond };
 }

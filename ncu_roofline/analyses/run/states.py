@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.run.frames import Run
+from ncu_roofline.analyses.run.frames import Calls, Run
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
@@ -52,7 +52,7 @@ def state_of(run: Run, select: Selection) -> Roofline:
             within += f", within {row['group']}" if row["group"] else ""
             need = {row["precision"]: row["flops"] / row["calls"]}, {calls.level: row["bytes"] / row["calls"]}
             known = [{key: value for key, value in one.items() if key and not math.isnan(value)} for one in need]
-            for seconds, count, kernel, grid, block in _folded(calls.took):
+            for seconds, count, kernel, grid, block in _folded(_times(calls, bool(row["operator"]))):
                 work, traffic = ({key: value * count for key, value in one.items()} for one in known)
                 name, where = (f"{about}{within}" if about else kernel), {"device": row["device"], "grid": grid, "block": block}
                 points.append(ImportedPoint(name, seconds, work, traffic, launches=count, **where))
@@ -62,6 +62,15 @@ def state_of(run: Run, select: Selection) -> Roofline:
     made = roofline(select.launches(Measurements.joined(parts)), select=select)
     nothing = np.full(len(made.kernel_columns["verdict"]), "", dtype=object)
     return replace(made, kernel_columns={**made.kernel_columns, "verdict": nothing, "limit": nothing})
+
+
+def _times(calls: Calls, asked: bool) -> Iterator[tuple[float, int, str, str, str]]:
+    """Of each call its time (s), how many it stands for, and of what no operator asked for the kernel."""
+    work = calls.work
+    for kernels in calls.kernels:
+        first, seconds = kernels[0], sum(work.seconds[kernel] for kernel in kernels)
+        where = ("", "", "") if asked else (work.name[first], work.grid[first], work.block[first])
+        yield (seconds, 1 if asked else work.count[first], *where)
 
 
 def _folded(took: Iterable[tuple[float, int, str, str, str]]) -> Iterator[tuple[float, int, str, str, str]]:

@@ -5,14 +5,9 @@ const MAKERS = { complexity: complexityChart, time: timeChart, both: bothChart }
 
 function update() {
   const [points, colours] = [shownPoints(), palette()];
-  for (const id of CHARTS) {
-    const made = MAKERS[id](points, colours);
-    views[id] = made.range;
-    if (paper) [made.layout.width, made.layout.height, made.layout.autosize] = [...paper[id], false];
-    Plotly.react(byId(id), made.traces, made.layout, CONFIG);
-  }
-  drawTable(points);
-  drawFacts(POINTS.find((each) => each.index === state.chosen), ALL_COLUMNS.filter(({ id }) => id !== "kernel"), "symbols");
+  for (const id of CHARTS) drawPlot(id, MAKERS[id](points, colours));
+  drawRows(sortedRows(points), chosenRow);
+  drawFacts(POINTS[state.chosen], ALL_COLUMNS.filter(({ id }) => id !== "kernel"), "symbols");
   drawChoices();
   showQuery();
   drawKey(points);
@@ -57,10 +52,6 @@ function drawStatus(points) {
   byId("status").textContent = parts.join(" \u00b7 ");
 }
 
-function choose(index) {
-  change(() => { state.chosen = state.chosen === index ? null : index; });
-}
-
 /** After a zoom of the 4D chart its second axes show the same stretch. */
 function followZoom(event) {
   const scale = scaledBy();
@@ -70,13 +61,6 @@ function followZoom(event) {
   Plotly.relayout("both", { "xaxis2.range": shifted(layout.xaxis, scale.bandwidth), "yaxis2.range": shifted(layout.yaxis, scale.peak) });
 }
 
-function wireCharts() {
-  for (const id of CHARTS) {
-    byId(id).on("plotly_click", ({ points: [hit] }) => { if (["symbols", "open"].includes(hit.data.meta)) choose(hit.customdata); });
-  }
-  byId("both").on("plotly_relayout", followZoom);
-}
-
 /** Anew, on paper in sizes that fit; a page without symbols has no charts. */
 function redraw(onPaper) {
   paper = onPaper ? { complexity: [340, 300], time: [340, 300], both: [700, 440] } : null;
@@ -84,14 +68,12 @@ function redraw(onPaper) {
 }
 
 function wire() {
-  wireCharts();
-  wireRows(COLUMNS, choose);
-  wireMenu({ columns: COLUMNS, rows: () => sortedRows(COLUMNS, shownPoints()), saved: ALL_COLUMNS });
-  wireSentences(POINTS, ({ name }) => name, ({ device }) => device, ({ device, index }) => { Object.assign(state, { device, query: "" }); choose(index); });
+  wirePlots(CHARTS, ["symbols", "open"]);
+  byId("both").on("plotly_relayout", followZoom);
+  wireRows(toggleChosen);
+  wireMenu({ rows: () => sortedRows(shownPoints()), saved: () => ALL_COLUMNS });
+  wireSentences(POINTS, ({ name }) => name, ({ device }) => device, ({ device, index }) => { Object.assign(state, { device, query: "" }); toggleChosen(index); });
   wireQuery();
-  byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });
 }
 
-byId("reset").disabled = !POINTS.length;
 startPage(POINTS.length > 0, redraw, wire);

@@ -2,9 +2,8 @@
 
 const CHARTS = ["complexity", "time", "both"];
 const NEAR_BALANCE = 0.4; // decades
-const FAR = 40; // decades: beyond every axis
+const OFF = 40; // decades: beyond every axis
 const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
-const views = {}; // chart -> its ranges in decades, so that the second axes follow a zoom
 
 /** Limits in decades around some values and the corners that are near. */
 function limits(values, corners) {
@@ -17,9 +16,11 @@ function limits(values, corners) {
   return [from - lack, to + lack];
 }
 
+/** What launching costs the symbols with the fewest and with the most launches. */
 function overheadCorners(points, machine) {
-  if (!machine || !positive(machine.latency)) return [];
-  return launchCounts(points).map((count) => ({ count, seconds: count * machine.latency }));
+  if (!machine || !positive(machine.latency) || !points.length) return [];
+  const counts = points.map((point) => point.invocations);
+  return distinct([Math.min(...counts), Math.max(...counts)]).map((count) => ({ count, seconds: count * machine.latency }));
 }
 
 /** What is below and left of a corner, and its name at the corner. */
@@ -32,7 +33,7 @@ function overheadTraces(corners, place, range) {
     const text = `overhead of ${corner.count} launch${corner.count === 1 ? "" : "es"}: ${formatValue(corner.seconds, "second", 3)}`;
     return [
       line([left, x, x, left, left], [y, y, bottom, bottom, y], colour, { dash: "dash", fill: "toself", fillcolor: `${colour}1a`, meta: "overhead" }),
-      { type: "scatter", mode: "text", x: [x], y: [y], text: [text], textposition: "top left", textfont: { color: colour, size: 11 }, hoverinfo: "skip", meta: "overhead-text" },
+      textsAt([[x, y]], [text], "top left", colour, "overhead-text"),
     ];
   });
 }
@@ -49,13 +50,12 @@ function intensityTraces(range, all, colours) {
   const found = [];
   for (const power of powers(range.y[0] - range.x[1], range.y[1] - range.x[0])) {
     const end = Math.min(range.x[1], range.y[1] - power) - 0.05;
-    found.push(line([10 ** (end - FAR), 10 ** (end + FAR)], [10 ** (end - FAR + power), 10 ** (end + FAR + power)], colours.line, { meta: "iso" }));
+    found.push(line([10 ** (end - OFF), 10 ** (end + OFF)], [10 ** (end - OFF + power), 10 ** (end + OFF + power)], colours.line, { meta: "iso" }));
     if (all.some((one) => positive(one.balance) && Math.abs(Math.log10(one.balance) - power) < NEAR_BALANCE)) continue; // it would seem to be the balance's
-    found.push({ type: "scatter", mode: "text", x: [10 ** end], y: [10 ** (end + power)], text: [`${Number((10 ** power).toPrecision(3))}`], textposition: "bottom left",
-      textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
+    found.push(textsAt([[10 ** end, 10 ** (end + power)]], [`${Number((10 ** power).toPrecision(3))}`], "bottom left", colours.muted, "iso-text", 10));
   }
   for (const machine of all.filter((one) => positive(one.balance))) {
-    const name = `machine balance ${formatValue(machine.balance, `${workUnitOf(machine.precision)}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
+    const name = `machine balance ${formatValue(machine.balance, `${POINTS.find(({ precision }) => precision === machine.precision)?.unit || "flop"}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
     const steps = Array.from({ length: 60 }, (_, i) => range.x[0] - 1 + (i / 59) * (range.x[1] - range.x[0] + 2));
     found.push(line(steps.map((x) => 10 ** x), steps.map((x) => 10 ** x * machine.balance), colours.neutral,
       { width: 2, meta: "balance", hoverinfo: "text", hovertext: name }));
@@ -84,15 +84,13 @@ function formatFactor(value) {
 
 /** Symbols at `place`; those beside a chosen one are faint. */
 function symbolTrace(points, place, open, colours) {
-  const at = points.map(place);
   const colour = points.map((point) => boundColour(point.bound));
   const symbol = points.map((point) => shapeOf(SHAPE_OF.get(point.name) % SHAPES.length).symbol + (open || !point.bound ? "-open" : ""));
   const opacity = points.map((point) => (state.chosen === null || state.chosen === point.index ? 1 : 0.2));
-  return {
-    type: "scatter", mode: "markers", x: at.map(([x]) => x), y: at.map(([, y]) => y), customdata: points.map((point) => point.index),
-    meta: open ? "open" : "symbols", hoverinfo: "text", hovertext: points.map(hoverText), showlegend: false,
+  return symbols(points.map(place), {
+    customdata: points.map((point) => point.index), meta: open ? "open" : "symbols", hoverinfo: "text", hovertext: points.map(hoverText),
     marker: { symbol, color: colour, size: open ? 14 : 9, opacity, line: { color: open ? colour : colours.card, width: open ? 1.6 : 0.6 } },
-  };
+  });
 }
 
 /** Lines through the steps of each kernel. */
@@ -110,18 +108,11 @@ function sweepTrace(points, place, dash, colours) {
 
 function stepLabels(points, place, colours, side = "right") {
   const steps = points.filter((point) => point.step >= 0 && point.label);
-  const at = steps.map(place);
-  return { type: "scatter", mode: "text", x: at.map(([x]) => x), y: at.map(([, y]) => y), text: steps.map((point) => `  ${plotlyText(shorten(point.label, 20))}  `),
-    textposition: `middle ${side}`, textfont: { color: colours.text, size: 11 }, hoverinfo: "skip", meta: "steps" };
-}
-
-/** What the work of a precision counts. */
-function workUnitOf(precision) {
-  return POINTS.find((point) => point.precision === precision)?.unit || "flop";
+  return textsAt(steps.map(place), steps.map((point) => `  ${plotlyText(shorten(point.label, 20))}  `), `middle ${side}`, colours.text, "steps");
 }
 
 function workUnit(points) {
-  return [...new Set(points.map((point) => (point.unit === "op" ? "OP" : "FLOP")))].join(" or ") || "FLOP";
+  return distinct(points.map((point) => (point.unit === "op" ? "OP" : "FLOP"))).join(" or ") || "FLOP";
 }
 
 function complexityChart(points, colours) {
@@ -135,9 +126,15 @@ function complexityChart(points, colours) {
   const single = all.filter((one) => one.precision !== "mixed");
   const traces = [...overheadTraces(corners, at, range), ...intensityTraces(range, single.length ? single : all, colours),
     sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours)];
-  const across = axis(`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, range.x, colours);
-  const annotations = nameAnnotations("complexity", shown, place, range, MARGIN, shown.map(place), colours);
-  return { range, traces, layout: layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours, { annotations }) };
+  return planeOf("complexity", { traces, titles: complexityTitles(shown), range, named: shown, place, avoid: shown.map(place) }, colours);
+}
+
+function complexityTitles(points) {
+  return [`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, `Computational complexity [${workUnit(points)}]`];
+}
+
+function timeTitles() {
+  return [`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, "Compute time [s]"];
 }
 
 /** Ranges of both axes, {x, y} in decades. */
@@ -159,19 +156,18 @@ function timeChart(points, colours) {
     const value = 10 ** power;
     traces.push(line([10 ** (both[0] - 3), value, value], [value, value, 10 ** (both[0] - 3)], colours.line, { meta: "iso" }));
   }
-  traces.push(line([10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], [10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], colours.neutral, { width: 2, meta: "balance" }));
+  traces.push(line([10 ** (both[0] - OFF), 10 ** (both[1] + OFF)], [10 ** (both[0] - OFF), 10 ** (both[1] + OFF)], colours.neutral, { width: 2, meta: "balance" }));
   traces.push(sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours));
-  const across = axis(`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, range.x, colours);
-  const annotations = nameAnnotations("time", shown, place, range, MARGIN, shown.map(place), colours);
-  return { range, traces, layout: layoutOf(across, axis("Compute time [s]", range.y, colours), colours, { annotations }) };
+  return planeOf("time", { traces, titles: timeTitles(), range, named: shown, place, avoid: shown.map(place) }, colours);
 }
 
 /** Upper and right axes: seconds at the roofs. */
 function secondAxes(range, scale, colours) {
   const [across, upwards] = [Math.log10(scale.bandwidth), Math.log10(scale.peak)];
+  const [below, left] = timeTitles();
   return {
-    xaxis2: axis(`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, range.x.map((at) => at - across), colours, { overlaying: "x", side: "top", fixedrange: true }),
-    yaxis2: axis("Compute time [s]", range.y.map((at) => at - upwards), colours, { overlaying: "y", side: "right", fixedrange: true }),
+    xaxis2: axis(below, range.x.map((at) => at - across), colours, { overlaying: "x", side: "top", fixedrange: true }),
+    yaxis2: axis(left, range.y.map((at) => at - upwards), colours, { overlaying: "y", side: "right", fixedrange: true }),
   };
 }
 
@@ -190,9 +186,7 @@ function bothChart(points, colours) {
     symbolTrace(shown, timeAtRoofs, true, colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours, "left"),
     { type: "scatter", x: [null], y: [null], xaxis: "x2", yaxis: "y2", hoverinfo: "skip", showlegend: false, meta: "second" },
   ];
-  const across = axis(`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, range.x, colours);
+  const avoid = shown.flatMap((point) => [place(point), timeAtRoofs(point)]);
   const second = scale ? secondAxes(range, scale, colours) : {};
-  const layout = layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours,
-    { ...second, margin: WIDE_MARGIN, annotations: nameAnnotations("both", shown, place, range, WIDE_MARGIN, shown.flatMap((point) => [place(point), timeAtRoofs(point)]), colours) });
-  return { range, traces, layout };
+  return planeOf("both", { traces, titles: complexityTitles(shown), range, named: shown, place, avoid, margin: WIDE_MARGIN, ...second }, colours);
 }

@@ -2,16 +2,9 @@
 
 const MACHINES = unpack(PAGE.machines);
 const POINTS = unpack(PAGE.points);
-const DEVICES = [...new Set(POINTS.map((point) => point.device))];
-const SHAPE_OF = shapesByTime();
-
-/** Kernel name -> number of its marker, the kernel with the longest time first. */
-function shapesByTime() {
-  const seconds = new Map();
-  for (const point of POINTS) seconds.set(point.name, (seconds.get(point.name) || 0) + (point.seconds || 0));
-  const names = [...seconds.keys()].sort((a, b) => seconds.get(b) - seconds.get(a));
-  return new Map(names.map((name, index) => [name, index]));
-}
+const DEVICES = distinct(POINTS.map((point) => point.device));
+// Kernel name -> number of its marker, the kernel with the longest time first.
+const SHAPE_OF = new Map([...sumsBy(POINTS, (point) => point.name, (point) => point.seconds).keys()].map((name, index) => [name, index]));
 
 function freshState() {
   return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, rows: FIRST_ROWS, theme: "" };
@@ -19,18 +12,14 @@ function freshState() {
 
 /** Symbols of the chosen GPU that pass the filter. */
 function shownPoints() {
-  const words = state.query.trim().toLowerCase();
-  return POINTS.filter((point) => point.device === state.device && (!words || point.name.toLowerCase().includes(words)));
+  return POINTS.filter((point) => point.device === state.device && passesQuery(point.name));
 }
 
 /** The machine of each precision of the chosen GPU at the level of the view, the one with the most time first. */
 function machines() {
-  const seconds = new Map();
-  for (const point of POINTS.filter((each) => each.device === state.device)) {
-    seconds.set(point.precision, (seconds.get(point.precision) || 0) + (point.seconds || 0));
-  }
-  const mine = MACHINES.filter((one) => one.device === state.device && one.level === PAGE.level && seconds.has(one.precision));
-  return mine.sort((a, b) => seconds.get(b.precision) - seconds.get(a.precision));
+  const here = ({ device }) => device === state.device;
+  const times = sumsBy(POINTS.filter(here), (point) => point.precision, (point) => point.seconds);
+  return [...times.keys()].flatMap((precision) => MACHINES.filter((one) => here(one) && one.level === PAGE.level && one.precision === precision));
 }
 
 /** The machine that the 4D chart is scaled by; undefined where no roof is known. */
@@ -40,8 +29,7 @@ function scaledBy() {
 }
 
 function boundColour(bound) {
-  const [, light, dark] = PAGE.bounds[bound];
-  return isDark() ? dark : light;
+  return tone(...PAGE.bounds[bound].slice(1));
 }
 
 /** Where the open symbol stands on the primary axes: what the times would do at the kernel's own roofs. */
@@ -49,39 +37,11 @@ function timeAtRoofs(point) {
   return [point.bandwidth_seconds * point.bandwidth_roof, point.compute_seconds * point.compute_roof];
 }
 
-/** Fewest and most launches of a symbol. */
-function launchCounts(points) {
-  const counts = points.map((point) => point.invocations);
-  return counts.length ? [...new Set([Math.min(...counts), Math.max(...counts)])] : [];
-}
-
-/* The reader's choices as names and values of the address, and back: what is not known here is passed over. */
-
-function choices() {
-  const fresh = freshState();
-  const found = {
-    gpu: state.device === fresh.device ? null : state.device,
-    precision: state.precision || null,
-    q: state.query || null,
-    sort: sortWord(fresh.sort),
-    symbol: state.chosen === null ? null : String(state.chosen),
-    theme: state.theme || null,
-  };
-  return Object.entries(found).filter(([, value]) => value !== null);
-}
-
-function stateOf(link) {
-  const fresh = freshState();
-  const get = (name) => link.get(name) || "";
-  const device = DEVICES.includes(link.get("gpu")) ? link.get("gpu") : fresh.device;
-  const symbol = POINTS.find((point) => String(point.index) === link.get("symbol") && point.device === device);
-  return {
-    ...fresh,
-    device,
-    precision: Object.hasOwn(PAGE.precisions, get("precision")) ? get("precision") : "",
-    query: get("q").slice(0, 500),
-    sort: sortOf(COLUMNS, get("sort"), fresh.sort),
-    chosen: symbol ? symbol.index : null,
-    theme: ["light", "dark"].includes(get("theme")) ? get("theme") : "",
-  };
-}
+const CHOICES = {
+  gpu: oneOf("device", DEVICES),
+  precision: oneOf("precision", Object.keys(PAGE.precisions)),
+  q: QUERY,
+  sort: SORT,
+  symbol: { of: "chosen", read: (text, { device }) => POINTS.find((point) => String(point.index) === text && point.device === device)?.index },
+  theme: THEME,
+};

@@ -20,7 +20,7 @@ HOW_TO_LATENCY = (
     "Launch latency unknown, so no launch overhead is shown: give --ceilings from `ncu-roofline bench run` on this GPU, "
     "or --launch-latency TIME."
 )
-_SCRIPTS = ("page_csv.js", "page_labels.js", "page_plot.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
+_SCRIPTS = ("page_labels.js", "page_plot.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
 
 
 def drawable(*place: float) -> bool:
@@ -132,7 +132,7 @@ def render_html(
     payload = {
         "level": frames.level,
         "level_label": level,
-        "columns": {one.name: [one.unit, one.meaning] for one in (*columns.TIME_MACHINES, *columns.TIME_POINTS)},
+        "columns": {one.name: [one.unit, one.meaning] for one in columns.TIME_POINTS},
         "bounds": {key: list(style) for key, style in bounds().items()},
         "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
         "points": {**points, "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")]},

@@ -32,7 +32,7 @@ function drawChosen(from) {
 }
 
 /** Everything of the launch. */
-function draw() {
+function update() {
   const { launch } = view;
   byId("launch").value = String(state.launch);
   byId("facts").replaceChildren(...[shorten(launch.name, 200), ...launch.facts].map((fact) => element("span", {}, fact)));
@@ -43,21 +43,16 @@ function draw() {
   const left = `${launch.left_out} more instructions are left out here: nothing or least was counted near them. The formats csv, json and parquet have all.`;
   byId("instruction-note").textContent = launch.left_out ? left : "";
   drawChosen("start");
+  lookFor();
+  tellFound();
 }
 
 function drawMeasures() {
   const chips = measuresOf(view.launch).map(({ id, label, meaning }) => element(
-    "button", { type: "button", class: "chip", title: meaning, "data-by": id, "aria-pressed": String(id === state.by), onclick: () => heatBy(id) }, label,
+    "button", { type: "button", class: "chip", title: meaning, "data-by": id, "aria-pressed": String(id === state.by), onclick: () => change(() => { state.by = id; }) }, label,
   ));
-  byId("measures").replaceChildren(element("span", { class: "label" }, "Heat"), ...chips);
+  fill(byId("measures"), [element("span", { class: "label" }, "Heat"), ...chips]);
   byId("meaning").textContent = `Heat: ${measureNow().meaning}.`;
-}
-
-function heatBy(by) {
-  state.by = by;
-  draw();
-  byId("measures").querySelector(`[data-by="${by}"]`).focus();
-  writeLink(choices());
 }
 
 function drawFiles() {
@@ -90,13 +85,8 @@ function unlined() {
 }
 
 function openFile(file) {
-  state.file = file;
-  state.chosen = null;
-  drawFiles();
-  drawListings();
-  drawChosen("start");
+  change(() => Object.assign(state, { file, chosen: null }));
   byId("files").querySelector('[aria-selected="true"]').focus();
-  writeLink(choices());
 }
 
 function wireFiles() {
@@ -146,26 +136,13 @@ function redraw(onPaper) {
   else if (changed) markListings("");
 }
 
-function update() {
-  draw();
-  lookFor();
-  tellFound();
-}
-
-/** Another launch or a fresh page, by the words of its address. */
-function restart(words) {
-  state = stateOf(new URLSearchParams(words));
-  update();
-  writeLink(choices());
-}
-
 function wire() {
   wireMenu();
   byId("launch").append(...PAGE.launches.map((launch, index) => element("option", { value: String(index) }, shorten(`${launch.kernel}, ${launch.facts.slice(1).join(", ")}`, 120))));
   byId("launch-group").hidden = PAGE.launches.length < 2;
   byId("launch").value = String(state.launch);
-  byId("launch").addEventListener("change", (event) => restart({ kernel: event.target.value, theme: state.theme }));
-  byId("reset").addEventListener("click", () => { byId("find").value = ""; restart({ theme: state.theme }); });
+  byId("launch").addEventListener("change", ({ target }) => change(() => { state = stateOf(new URLSearchParams({ kernel: target.value, theme: state.theme })); }));
+  byId("reset").addEventListener("click", () => { byId("find").value = ""; lookFor(); tellFound(); });
   for (const table of Object.keys(all)) byId(`all-${table}`).addEventListener("click", () => { all[table] = true; drawTables(); });
   wirePane(byId("source-pane"), source, "source", (row) => (row.gap || !row.entry ? null : { file: row.file, line: row.line }));
   wirePane(byId("instruction-pane"), code, "code", (one) => (one.row === undefined ? null : { row: one.row }));

@@ -1,17 +1,25 @@
-/* The reader's choices as names and values of the address, and back: what is not known here is passed over. */
+/* The reader's choices as the address has them. */
 
-function choices() {
-  const { chosen } = state;
-  const found = {
-    kernel: state.launch ? String(state.launch) : "",
-    by: state.by === measuresOf(view.launch)[0]?.id ? "" : state.by,
-    file: state.file === (filesOf()[0] || [null])[0] ? "" : fileName(state.file),
-    loop: chosen?.loop === undefined ? "" : String(chosen.loop),
-    line: chosen?.line === undefined ? "" : lineAddress(chosen),
-    at: chosen?.row === undefined ? "" : addressOf(chosen.row),
-    theme: state.theme,
-  };
-  return Object.entries(found).filter(([, value]) => value);
+const CHOICES = {
+  kernel: { of: "launch", read: launchOf },
+  by: { of: "by", read: (text) => measuresOf(view.launch).find((measure) => measure.id === text)?.id },
+  file: { of: "file", write: (file) => (file === null ? "" : fileName(file)), read: (text, { by }) => filesOf(by).map(([file]) => file).find((file) => fileName(file) === text) },
+  loop: chosenBy(({ loop }) => loop, (text) => [...view.loops.keys()].filter((id) => String(id) === text).map((loop) => ({ loop }))),
+  line: chosenBy(({ file, line, of }) => (line === undefined ? undefined : lineAddress({ file, line, of })), (text, { file }) =>
+    [...view.lines.values()].filter((line) => lineAddress(line) === text && (line.line < 0 || line.file === file)).map(targetOf)),
+  at: chosenBy(({ row }) => (row === undefined ? undefined : addressOf(row)), (text) =>
+    Array.from({ length: view.count }, (_, row) => ({ row })).filter(({ row }) => addressOf(row) === text)),
+  theme: THEME,
+};
+
+/** One kind of place that may be chosen: what an address says of it, and the places that this may mean. */
+function chosenBy(write, read) {
+  return { of: "chosen", write: (chosen) => String((chosen && write(chosen)) ?? ""), read: (text, made) => read(text, made)[0] };
+}
+
+/** The place of the launch that an address names. */
+function launchOf(text) {
+  return /^\d{1,6}$/.test(text) && PAGE.launches[Number(text)] ? Number(text) : 0;
 }
 
 /** A line as its number, that of code without one with the number of its function. */
@@ -30,27 +38,9 @@ function addressOf(row) {
   return `${functionNumber(functions[row])}.${offset[row].toString(16)}`;
 }
 
-/** The state that an address describes; sets the view of its launch. */
-function stateOf(link) {
-  const get = (name) => link.get(name) || "";
-  const theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
-  if (!PAGE.launches.length) return { theme };
-  const launch = /^\d{1,6}$/.test(get("kernel")) && PAGE.launches[Number(get("kernel"))] ? Number(get("kernel")) : 0;
-  state = { ...freshState(), launch, theme };
-  view = viewOf(PAGE.launches[launch]);
-  const measures = measuresOf(view.launch);
-  state.by = (measures.find((measure) => measure.id === get("by")) || measures[0] || PAGE.measures[0]).id;
-  const files = filesOf().map(([file]) => file);
-  state.file = files.find((file) => fileName(file) === get("file")) ?? files[0] ?? null;
-  state.chosen = chosenOf(get);
-  return state;
-}
-
-function chosenOf(get) {
-  const loop = [...view.loops.keys()].find((id) => String(id) === get("loop"));
-  if (loop !== undefined) return { loop };
-  const row = get("at") ? Array.from({ length: view.count }, (_, index) => index).find((index) => addressOf(index) === get("at")) : undefined;
-  if (row !== undefined) return { row };
-  const known = get("line") && [...view.lines.values()].find((line) => lineAddress(line) === get("line") && (line.line < 0 || line.file === state.file));
-  return known ? targetOf(known) : null;
+/** Of the launch in sight; with a `link` that of the launch that it names comes into sight. */
+function freshState(link = null) {
+  if (link && PAGE.launches.length) view = viewOf(PAGE.launches[launchOf(link.get("kernel"))]);
+  const by = view && (measuresOf(view.launch)[0] || PAGE.measures[0]).id;
+  return { launch: 0, file: view && (filesOf(by)[0]?.[0] ?? null), by, chosen: null, theme: "" };
 }

@@ -4,6 +4,7 @@ const EDGES = { left: 62, right: 14, top: 10, bottom: 46 };
 const TARGET = 11; // radius of what is hit
 const DISC = 5.5;
 const RIM = 2.5; // of a disc beneath another
+const MOST = 24; // radius of a dot beneath others
 const DECADES = 9; // more would leave nothing to see of the roofs
 
 function loopDots() {
@@ -28,14 +29,8 @@ function chartRanges({ dots, roofs }) {
   return { x: [left, right].map(Math.log10), y: [low, top * Math.max(2.2, (top / low) ** 0.08)].map(Math.log10) };
 }
 
-function roofSpan(roof, roofs) {
-  const of = (kind) => roofs.filter((other) => other.kind === kind).map((other) => other.value);
-  if (roof.kind === "bandwidth") return { from: -30, to: of("compute").length ? Math.log10(Math.max(...of("compute")) / roof.value) : 30 };
-  return { from: of("bandwidth").length ? Math.log10(roof.value / Math.max(...of("bandwidth"))) : -30, to: 30 };
-}
-
 function hueOf(hues) {
-  return hues ? hues[isDark() ? 2 : 1] : "var(--neutral)";
+  return hues ? tone(...hues.slice(1)) : "var(--neutral)";
 }
 
 function drawChart() {
@@ -49,19 +44,22 @@ function drawChart() {
   const [inner, tall] = [width - EDGES.left - EDGES.right, height - EDGES.top - EDGES.bottom];
   const projection = new Projection(chartRanges(chart), inner, tall);
   const plot = svgElement("g", { transform: `translate(${EDGES.left},${EDGES.top})` });
-  plot.append(...axes(chart, projection), ...roofLines(chart, projection), ...dotLinks(chart, projection), ...intensityTicks(projection));
+  const roofs = chart.roofs.flatMap((roof) => {
+    const segment = visibleSegment(roof, chart.roofs, projection);
+    return segment ? [line(...segment, { class: "roof", stroke: hueOf(roof.hues) })] : [];
+  });
+  plot.append(...axes(chart, projection), ...roofs, ...dotLinks(chart, projection), ...intensityTicks(projection));
   const focused = document.activeElement?.dataset?.dot;
   const floor = new Floor(inner, tall);
   const [kernel, loops] = [chart.dots, loopDots()].map((points) => points.filter((point) => isInside(point, projection)));
-  const discs = discSizes(kernel, projection);
-  const sizes = diamondSizes(loops, discs, projection);
-  const dots = [...kernel.map((dot, index) => kernelDot(dot, index, discs.get(dot), loops, projection, floor)), ...[...loops].reverse().map((loop) => loopDot(loop, sizes, projection, floor))];
-  plot.append(...labelsOf(chart, projection, floor), ...dots.reverse());
+  const marks = marksOf(kernel, loops, projection);
+  for (const { place, size } of marks) floor.mark(floor.dots, ...place, size);
+  plot.append(...labelsOf(chart, projection, floor), ...marks.map((mark) => drawnMark(mark, marks)).reverse());
   const [names, unnamed] = namesOfLoops(loops, projection, floor);
   plot.append(...names);
   box.replaceChildren(svgElement("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, plot));
   if (focused) box.querySelector(`[data-dot="${focused}"]`)?.focus();
-  drawKey(chart, unnamed, chart.dots.length + loopDots().length - dots.length);
+  drawKey(chart, unnamed, chart.dots.length + loopDots().length - marks.length);
 }
 
 function isInside({ intensity, performance }, { x0, x1, y0, y1 }) {
@@ -100,13 +98,6 @@ function axes(chart, projection) {
   return [...found, title];
 }
 
-function roofLines(chart, projection) {
-  return chart.roofs.flatMap((roof) => {
-    const segment = visibleSegment(roof, roofSpan(roof, chart.roofs), projection);
-    return segment ? [line(...segment, { class: "roof", stroke: hueOf(roof.hues) })] : [];
-  });
-}
-
 /** A thin line between the levels of the kernel, and what the chosen loop could reach. */
 function dotLinks(chart, projection) {
   const found = [];
@@ -130,29 +121,8 @@ function intensityTicks(projection) {
   });
 }
 
-/** A dot that can be clicked and reached by keys; `place` in pixels. `click` may be another than what keys do. */
-function marker(place, attributes, { told, all, act, click }, size, shape) {
-  const keys = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } };
-  const how = { class: "dot", tabindex: 0, role: "button", "aria-label": told, onclick: click, onkeydown: keys, ...attributes };
-  const target = svgElement("circle", { r: Math.max(size, TARGET), class: "target" });
-  return svgElement("g", { ...how, transform: `translate(${place.map((at) => at.toFixed(1)).join(",")})` }, target, shape, svgElement("title", {}, all));
-}
-
 function pixelOf({ intensity, performance }, projection) {
   return projection.pixel(Math.log10(intensity), Math.log10(performance));
-}
-
-/** Those of some dots that a click at a place may mean. */
-function pileAt([x, y], points, projection) {
-  return points.filter((point) => {
-    const [left, top] = pixelOf(point, projection);
-    return Math.hypot(left - x, top - y) < TARGET;
-  });
-}
-
-/** What dots that lie on each other are, as one text. */
-function toldOf(lines) {
-  return lines.length > 1 ? [`${lines.length} dots lie here; each click chooses the next loop:`, ...lines].join("\n") : lines[0];
 }
 
 function kernelTold(dot) {
@@ -166,71 +136,53 @@ function loopTold(loop) {
   return `Loop ${numberedLoop(loop)}: ${share}, ${formatValue(loop.intensity, view.launch.chart.axes[1], 3)} at L1, ${rateText(loop)}`;
 }
 
-/** Radii of discs: one beneath others is larger, so that a rim of it is seen. */
-function discSizes(dots, projection) {
-  const sizes = new Map();
-  for (const dot of dots) {
-    const above = pileAt(pixelOf(dot, projection), [...sizes.keys()], projection).map((other) => sizes.get(other) + RIM);
-    sizes.set(dot, Math.max(DISC, ...above));
-  }
-  return sizes;
+/** Discs of the kernel, on top, and diamonds of the loops, the larger the more samples; around what lies on it a rim of each is seen. */
+function marksOf(kernel, loops, projection) {
+  const { levels, nearest } = view.launch.chart;
+  const discs = kernel.map((dot, index) => ({ dot, key: `k${index}`, told: kernelTold(dot), least: DISC, rim: RIM, hue: hueOf(levels[dot.level]) }));
+  const diamonds = loops.map((loop) => ({ dot: loop, loop, key: `l${loop.loop}`, told: loopTold(loop), least: 5 + 5 * Math.sqrt(Math.min(loop.shares[0] || 0, 1)), rim: 4, hue: hueOf(levels[nearest]) }));
+  const marks = [...discs, ...diamonds.reverse()];
+  marks.forEach((mark, index) => {
+    mark.place = pixelOf(mark.dot, projection);
+    mark.size = Math.max(mark.least, ...pileAt(mark, marks.slice(0, index)).map(({ size }) => Math.min(size + mark.rim, MOST)));
+  });
+  return marks;
 }
 
-/** A disc; a click chooses the loops beneath it, one after the other, then the kernel again. */
-function kernelDot(dot, index, size, loops, projection, floor) {
-  const { chart } = view.launch;
-  const place = pixelOf(dot, projection);
-  floor.mark(floor.dots, ...place, size);
-  const pile = pileAt(place, loops, projection);
+/** Those of some marks that a click on one may mean. */
+function pileAt({ place: [x, y] }, marks) {
+  return marks.filter(({ place: [left, top] }) => Math.hypot(left - x, top - y) < TARGET);
+}
+
+/** A mark that can be clicked and reached by keys; clicks choose one loop of a pile after the other, on the kernel's then none. */
+function drawnMark(mark, marks) {
+  const { loop, place, size, key, told, hue } = mark;
+  const [chosen, pile] = [Boolean(loop) && isChosenLoop(loop), pileAt(mark, marks)];
+  const loops = pile.flatMap((one) => one.loop || []);
+  const target = (one) => choose(one ? { loop: one.loop } : null);
+  const keys = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); target(chosen ? null : loop); } };
   const click = () => {
-    const next = pile[pile.findIndex(isChosenLoop) + 1];
-    choose(next ? { loop: next.loop } : null);
+    const at = loops.findIndex(isChosenLoop);
+    const next = loops[at + 1] || (loop && loops.length > 1 ? loops[0] : null);
+    target(at < 0 ? loop || loops[0] : next);
   };
-  const beside = pileAt(place, chart.dots.filter((other) => other !== dot), projection);
-  const all = toldOf([dot, ...beside].map(kernelTold).concat(pile.map(loopTold)));
-  const disc = svgElement("circle", { r: size, class: "disc", fill: hueOf(chart.levels[dot.level]) });
-  return marker(place, { "data-dot": `k${index}` }, { told: kernelTold(dot), all, act: () => choose(null), click }, size, disc);
-}
-
-/** Diamonds, the larger the more of the kernel's samples a loop has; around smaller ones and discs that lie on them a rim is seen. */
-function diamondSizes(loops, discs, projection) {
-  const sizes = new Map();
-  for (const loop of [...loops].reverse()) {
-    const place = pixelOf(loop, projection);
-    const above = pileAt(place, [...sizes.keys()], projection).map((other) => sizes.get(other));
-    const round = pileAt(place, [...discs.keys()], projection).map((dot) => discs.get(dot));
-    sizes.set(loop, Math.max(5 + 5 * Math.sqrt(Math.min(loop.shares[0] || 0, 1)), ...[...above, ...round].map((size) => Math.min(size + 4, 24))));
-  }
-  return sizes;
-}
-
-function loopDot(loop, sizes, projection, floor) {
-  const { chart } = view.launch;
-  const [place, size] = [pixelOf(loop, projection), sizes.get(loop)];
-  floor.mark(floor.dots, ...place, size);
-  const pile = pileAt(place, [...sizes.keys()], projection);
-  const shape = svgElement("path", { d: `M0,${-size}L${size},0L0,${size}L${-size},0Z`, class: "diamond", fill: hueOf(chart.levels[chart.nearest]) });
-  const chosen = isChosenLoop(loop);
-  const act = () => choose(chosen ? null : { loop: loop.loop });
-  const at = pile.findIndex(isChosenLoop);
-  const click = pile.length > 1 && at >= 0 ? () => choose({ loop: pile[(at + 1) % pile.length].loop }) : act;
-  const all = toldOf(pile.map(loopTold).concat(pileAt(place, chart.dots, projection).map(kernelTold)));
-  const how = { "data-dot": `l${loop.loop}`, "data-loop": loop.loop, "aria-pressed": String(chosen) };
-  return marker(place, how, { told: loopTold(loop), all, act, click }, size, shape);
+  const attributes = { class: "dot", tabindex: 0, role: "button", "aria-label": told, onclick: click, onkeydown: keys, "data-dot": key };
+  const ofLoop = loop ? { "data-loop": loop.loop, "aria-pressed": String(chosen) } : {};
+  const shape = loop ? svgElement("path", { d: `M0,${-size}L${size},0L0,${size}L${-size},0Z`, class: "diamond", fill: hue }) : svgElement("circle", { r: size, class: "disc", fill: hue });
+  const all = pile.length > 1 ? [`${pile.length} dots lie here; each click chooses the next loop:`, ...pile.map((one) => one.told)].join("\n") : told;
+  return svgElement("g", { ...attributes, ...ofLoop, transform: `translate(${place.map((at) => at.toFixed(1)).join(",")})` },
+    svgElement("circle", { r: Math.max(size, TARGET), class: "target" }), shape, svgElement("title", {}, all));
 }
 
 /** Labels of the roofs where they cover nothing. */
-function labelsOf(chart, projection, floor) {
-  const roofs = chart.roofs.map((roof) => ({ ...roof, shown: true }));
-  for (const roof of roofs) markLine(floor, visibleSegment(roof, roofSpan(roof, roofs), projection));
-  return roofs.flatMap((roof) => {
-    const segment = visibleSegment(roof, roofSpan(roof, roofs), projection);
+function labelsOf({ roofs, axes: [, , unit] }, projection, floor) {
+  const textsOf = (roof) => {
     const name = shorten(roof.label, 40);
-    const brief = roof.kind === "compute" ? roof.text.replace(PAGE.units[chart.axes[2]][0], "").trim() : roof.text; // the axis says the unit
-    const texts = [`${name}: ${roof.text}${roof.origin === "measured" ? " (measured)" : ""}`, `${name}: ${roof.text}`, `${name}: ${brief}`, name];
-    const place = segment && roofLabel(roof, texts, segment, crowdedSides(roof, roofs, projection), floor);
-    return place ? [turned(place, place.text, hueOf(roof.hues))] : [];
-  });
+    const brief = roof.kind === "compute" ? roof.text.replace(PAGE.units[unit][0], "").trim() : roof.text; // the axis says the unit
+    return [`${name}: ${roof.text}${roof.origin === "measured" ? " (measured)" : ""}`, `${name}: ${roof.text}`, `${name}: ${brief}`, name];
+  };
+  markRoofs(roofs, projection, floor);
+  return roofPlaces(roofs, textsOf, projection, floor).map((place) => turned(place, place.text, hueOf(place.roof.hues)));
 }
 
 function turned(place, words, fill) {

@@ -87,12 +87,10 @@ function factsOf(entry) {
 
 /** Where samples found warps that were at some instructions. */
 function stallsOf(rows) {
-  const sums = new Map();
-  for (const row of rows) for (const [reason, samples] of view.stalls.get(row) || []) sums.set(reason, (sums.get(reason) || 0) + samples);
-  const total = [...sums.values()].reduce((a, b) => a + b, 0);
+  const sums = [...sumsBy([...rows].flatMap((row) => view.stalls.get(row) || []), ([reason]) => reason, ([, samples]) => samples)];
+  const total = sums.reduce((sum, [, samples]) => sum + samples, 0);
   if (!total) return [];
-  const hot = [...sums].sort((a, b) => b[1] - a[1]).slice(0, MOST_STALLS);
-  const lines = hot.map(([reason, samples]) => element(
+  const lines = sums.slice(0, MOST_STALLS).map(([reason, samples]) => element(
     "tr", {}, element("th", { scope: "row" }, stallName(reason)), cell(heatBar({ own: samples / total, within: null }, 1)), cell(shareText(samples / total), "num"),
   ));
   return [element("h3", {}, "Where samples found the warps"), element("table", { class: "stalls" }, element("tbody", {}, ...lines))];

@@ -105,9 +105,4 @@ function wireFind() {
   });
   byId("find-next").addEventListener("click", () => goToFound(1));
   byId("find-before").addEventListener("click", () => goToFound(-1));
-  addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) return;
-    event.preventDefault();
-    byId("find").focus();
-  });
 }

@@ -1,8 +1,8 @@
 /* The two listings: source lines, and instructions with the loops around them. */
 
 const PAPER_ROWS = 40; // on paper: the hottest
-const source = new Rows(byId("source-pane"), sourceCells, sourceMark);
-const code = new Rows(byId("instruction-pane"), codeCells, codeMark);
+const source = new Rows(byId("source-pane"), sourceMark);
+const code = new Rows(byId("instruction-pane"), codeMark);
 let marked = { rows: new Set(), lines: new Set() };
 let paper = false;
 const WAITING = "why warps were waiting here most often";
@@ -20,19 +20,21 @@ function knows(table, name) {
   return view.knows[`${table}.${name}`];
 }
 
-/** Cells without those that stand for nothing. */
-function shownCells(...cells) {
-  return cells.filter(Boolean);
-}
+/* Source: columns as their header and what makes a cell; what nothing is known of takes no room. */
 
-/* Source */
-
-function sourceHeadings() {
-  return shownCells(
-    heading("Line", "", "num"), heading("", "", "bar-head"), measureHeading(measureNow(), "num"),
-    knows("lines", "intensity") && heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num rarer"),
-    knows("lines", "stall") && heading("Stall", WAITING, "stall"), heading("Source"),
-  );
+function sourceColumns() {
+  const heat = (row) => (row.entry ? heatOf(row.entry) : { own: null, within: null });
+  const hint = ({ own, within }) => (within > 0 ? `here ${formatPercent(own || 0)}, in code inlined here ${formatPercent(within)}` : "");
+  const bare = (row) => (row.entry && !PAGE.files[row.file].parts.length ? counted(row.entry.instructions || 0, "instruction") : "");
+  const intensity = (row) => (row.entry?.intensity > 0 ? plainNumber(row.entry.intensity) : "");
+  return [
+    [heading("Line", "", "num"), (row) => element("th", { scope: "row", class: "num" }, String(row.line))],
+    [heading("", "", "bar-head"), (row) => cell(heatBar(heat(row), largest.line), "", hint(heat(row)))],
+    [measureHeading(measureNow()), (row) => cell(shareText(heat(row).own > 0 ? heat(row).own : heat(row).within), `num${heat(row).own > 0 ? "" : " pale"}`)],
+    knows("lines", "intensity") && [heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num rarer"), (row) => cell(intensity(row), "num rarer")],
+    knows("lines", "stall") && [heading("Stall", WAITING, "stall"), (row) => stallCell(row.entry?.stall, row.entry?.share_stall)],
+    [heading("Source"), (row) => cell(bare(row) || row.words, bare(row) ? "muted rest" : "words")],
+  ].filter(Boolean);
 }
 
 /** The lines of a file that are shown: those of its text, or those with counts where it has none; gaps are rows as well. */
@@ -62,21 +64,6 @@ function forPaper(rows, heat, next) {
   return withGaps(rows.filter((row, index) => kept.has(index) && !row.gap), next);
 }
 
-function sourceCells(row) {
-  if (row.gap) return [element("td", { colspan: 6, class: "gap" }, "\u22ee")];
-  const heat = row.entry ? heatOf(row.entry) : { own: null, within: null };
-  const { stall, share_stall: share, intensity } = row.entry || {};
-  const bare = row.entry && !PAGE.files[row.file].parts.length ? counted(row.entry.instructions || 0, "instruction") : "";
-  return shownCells(
-    element("th", { scope: "row", class: "num" }, String(row.line)),
-    element("td", { title: heat.within > 0 ? `here ${formatPercent(heat.own || 0)}, in code inlined here ${formatPercent(heat.within)}` : null }, heatBar(heat, largest.line)),
-    element("td", { class: `num${heat.own > 0 ? "" : " pale"}` }, shareText(heat.own > 0 ? heat.own : heat.within)),
-    knows("lines", "intensity") && cell(intensity > 0 ? plainNumber(intensity) : "", "num rarer"),
-    knows("lines", "stall") && stallCell(stall, share),
-    cell(bare || row.words, bare ? "muted rest" : "words"),
-  );
-}
-
 function stallCell(stall, share) {
   return cell(stall === undefined ? "" : stallName(stall), "stall", known(share) ? `${formatPercent(share)} of the samples here` : "");
 }
@@ -95,13 +82,27 @@ function sourceMark(row) {
 
 /* Instructions */
 
-function codeHeadings() {
-  return shownCells(
-    heading("Offset"), heading("Loops", "a bracket is a loop, the innermost to the right"), heading("", "", "bar-head"), measureHeading(measureNow(), "num"),
-    heading(view.launch.counted === "threads" ? "Threads" : "Executed", `${countedName()} executed`, "num rarer"), knows("instructions", "lanes") && heading("Lanes", "threads active per warp instruction, of 32", "num rarer"),
-    knows("instructions", "stall") && heading("Stall", WAITING, "stall"),
-    state.file !== null && heading("Line"), heading("Instruction"),
-  );
+function codeColumns() {
+  const { offset, executed, lanes, stall, share_stall: share, text: texts, address } = view.instructions;
+  const threads = view.launch.counted === "threads";
+  return [
+    [heading("Offset"), ({ row }) => element("th", { scope: "row", class: "num" }, offset[row] < 0 ? "" : offset[row].toString(16).padStart(4, "0"))],
+    [heading("Loops", "a bracket is a loop, the innermost to the right"), ({ row }) => element("td", { class: "brackets" }, ...brackets(row))],
+    [heading("", "", "bar-head"), ({ row }) => cell(heatBar({ own: shareOfRow(row), within: null }, largest.row))],
+    [measureHeading(measureNow()), ({ row }) => cell(shareText(shareOfRow(row)), "num")],
+    [heading(threads ? "Threads" : "Executed", `${countedName()} executed`, "num rarer"), ({ row }) => cell(formatValue(executed[row], "count", 3), "num rarer")],
+    knows("instructions", "lanes") && [heading("Lanes", "threads active per warp instruction, of 32", "num rarer"), ({ row }) => cell(plainNumber(lanes[row]), "num rarer")],
+    knows("instructions", "stall") && [heading("Stall", WAITING, "stall"), ({ row }) => stallCell(stall[row], share[row])],
+    state.file !== null && [heading("Line"), ({ row }) => placeCell(row)],
+    [heading("Instruction"), ({ row }) => cell(text(texts[row]) || `at 0x${address[row]}`, "words")],
+  ].filter(Boolean);
+}
+
+/** The line of an instruction, without the file that is shown; an arrow where it is inlined. */
+function placeCell(row) {
+  const { file, line, inlined } = view.instructions;
+  const name = line[row] > 0 ? lineName(file[row], line[row]) : "";
+  return cell((name && file[row] === state.file ? String(line[row]) : shorten(name, 19)) + (inlined[row] ? " \u2199" : ""), "place", name);
 }
 
 function codeRows() {
@@ -113,30 +114,9 @@ function codeRows() {
   shown = shown.filter((one) => !one.gap);
   return shown.flatMap((one, index) => {
     const before = shown[index - 1];
-    if (!before || functions[before.row] !== functions[one.row]) return [{ head: functions[one.row] }, one];
+    if (!before || functions[before.row] !== functions[one.row]) return [{ head: functionName(functions[one.row]) }, one];
     return next(before, one) ? [one] : [{ gap: true }, one];
   });
-}
-
-function codeCells(one) {
-  if (one.gap) return [element("td", { colspan: 9, class: "gap" }, "\u22ee")];
-  if (one.head !== undefined) return [element("td", { colspan: 9, class: "head" }, functionName(one.head))];
-  const { row } = one;
-  const columns = view.instructions;
-  const share = shareOfRow(row);
-  const [name, within] = columns.line[row] > 0 ? [lineName(columns.file[row], columns.line[row]), columns.file[row] === state.file] : ["", false];
-  const place = cell((within ? String(columns.line[row]) : shorten(name, 19)) + (columns.inlined[row] ? " \u2199" : ""), "place", name);
-  return shownCells(
-    element("th", { scope: "row", class: "num" }, columns.offset[row] < 0 ? "" : columns.offset[row].toString(16).padStart(4, "0")),
-    element("td", { class: "brackets" }, ...brackets(row)),
-    element("td", {}, heatBar({ own: share, within: null }, largest.row)),
-    cell(shareText(share), "num"),
-    cell(formatValue(columns.executed[row], "count", 3), "num rarer"),
-    knows("instructions", "lanes") && cell(plainNumber(columns.lanes[row]), "num rarer"),
-    knows("instructions", "stall") && stallCell(columns.stall[row], columns.share_stall[row]),
-    state.file !== null && place,
-    cell(text(columns.text[row]) || `at 0x${columns.address[row]}`, "words"),
-  );
 }
 
 function functionName(place) {
@@ -170,9 +150,9 @@ function drawListings() {
   largest.row = view.instructions.shares.length ? view.instructions.shares[PAGE.measures.findIndex((measure) => measure.id === state.by)].reduce((a, b) => Math.max(a, b || 0), 0) : 0;
   const lined = state.file !== null;
   byId("source").hidden = !lined;
-  if (lined) source.show(sourceHeadings(), sourceRows(state.file));
+  if (lined) source.show(sourceColumns(), sourceRows(state.file));
   byId("instructions").hidden = !view.count;
-  if (view.count) code.show(codeHeadings(), codeRows());
+  if (view.count) code.show(codeColumns(), codeRows());
   document.querySelector(".right").classList.toggle("alone", !lined);
 }
 

@@ -4,21 +4,22 @@ const PART = 100; // rows
 const HEIGHT = 1.5; // of a row, as in the style
 
 class Rows {
-  /** `build` makes the cells of a row, `mark` its class as it is now, `headings` the header cells. */
-  constructor(pane, build, mark) {
-    Object.assign(this, { pane, build, mark, rows: [], bodies: [] });
+  /** `mark` gives the class of a row as it is now. */
+  constructor(pane, mark) {
+    Object.assign(this, { pane, mark, columns: [], rows: [], bodies: [] });
     const near = (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => this.fill(Number(entry.target.dataset.part)));
     this.observer = new IntersectionObserver(near, { root: pane, rootMargin: "800px" });
   }
-  show(headings, rows) {
+  /** Columns are pairs: the header, and what makes the cell of a row.  Rows may also be a {gap} or have a {head} of their own. */
+  show(columns, rows) {
     this.observer.disconnect();
-    this.rows = rows;
+    Object.assign(this, { columns, rows });
     this.bodies = Array.from({ length: Math.ceil(rows.length / PART) }, (_, part) => {
-      const space = element("td", { colspan: headings.length });
+      const space = element("td", { colspan: columns.length });
       space.style.height = `${HEIGHT * Math.min(PART, rows.length - part * PART)}rem`;
       return element("tbody", { "data-part": part }, element("tr", {}, space));
     });
-    this.pane.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...headings)), ...this.bodies));
+    this.pane.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...columns.map(([heading]) => heading))), ...this.bodies));
     this.bodies.forEach((body) => this.observer.observe(body));
     this.fill(0);
   }
@@ -29,6 +30,10 @@ class Rows {
     this.observer.unobserve(body);
     const made = this.rows.slice(part * PART, (part + 1) * PART).map((row, index) => element("tr", { "data-row": part * PART + index, class: this.mark(row) || null }, ...this.build(row)));
     body.replaceChildren(...made);
+  }
+  build(row) {
+    if (row.gap || row.head !== undefined) return [element("td", { colspan: this.columns.length, class: row.gap ? "gap" : "head" }, row.gap ? "\u22ee" : row.head)];
+    return this.columns.map(([, make]) => make(row));
   }
   fillAll() {
     this.bodies.forEach((_, part) => this.fill(part));
@@ -79,8 +84,13 @@ function link(label, act) {
   return element("button", { type: "button", class: "link", onclick: act }, label);
 }
 
-function tableOf(headings, rows) {
-  return element("table", {}, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
+/** A table under columns, pairs of a header and what makes the cell of a row. */
+function tableOf(columns, rows) {
+  return element("table", {}, element("thead", {}, element("tr", {}, ...columns.map(([heading]) => heading))), element("tbody", {}, ...rows));
+}
+
+function rowOf(columns, one, attributes = {}) {
+  return element("tr", attributes, ...columns.map(([, make]) => make(one)));
 }
 
 /** A share for a narrow column; nothing where there is nothing. */

@@ -52,8 +52,8 @@ function chainOf(loop) {
 }
 
 /** What a heat bar shows of an entry: its own share and that of code inlined there. */
-function heatOf(entry) {
-  const index = PAGE.measures.findIndex((measure) => measure.id === state.by);
+function heatOf(entry, by = state.by) {
+  const index = PAGE.measures.findIndex((measure) => measure.id === by);
   return { own: entry.shares[index], within: entry.within ? entry.within[index] : null };
 }
 
@@ -67,17 +67,9 @@ function measuresOf(launch) {
 }
 
 /** Files with counts, the hottest first; 0 to n, without the code that has no line. */
-function filesOf() {
-  const heat = new Map();
-  for (const line of view.lines.values()) {
-    if (line.line <= 0) continue;
-    heat.set(line.file, (heat.get(line.file) || 0) + (heatOf(line).own || 0));
-  }
-  return [...heat].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-}
-
-function freshState() {
-  return { launch: 0, file: null, by: null, chosen: null, theme: "" };
+function filesOf(by = state.by) {
+  const lined = [...view.lines.values()].filter((line) => line.line > 0).sort((a, b) => a.file - b.file);
+  return [...sumsBy(lined, (line) => line.file, (line) => heatOf(line, by).own)];
 }
 
 /** What is chosen of a line. */

@@ -61,22 +61,21 @@ function messageOf({ message }, place) {
 function drawLoops() {
   const loops = [...view.loops.values()];
   byId("loops").hidden = !loops.some((loop) => loop.loop >= 0);
-  const heat = (loop) => heatOf(loop).own || 0;
-  const hot = [...loops].sort((a, b) => heat(b) - heat(a)).slice(0, FIRST.loops);
-  const kept = new Set(hot.flatMap((loop) => [loop.loop, ...chainOf(loop.loop)]));
+  const kept = new Set(hottestOf(loops, FIRST.loops).flatMap((loop) => [loop.loop, ...chainOf(loop.loop)]));
   const shown = all.loops ? loops : loops.filter((loop) => kept.has(loop.loop) || isChosenLoop(loop));
-  const headings = [
-    heading("Loop", "number and place"), heading(""), ...loopMeasures().map((measure) => measureHeading(measure, "num")),
-    heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num"), ...(knowsTrips() ? [heading("Trips", "iterations per entry and warp", "num")] : []),
-  ];
-  const most = Math.max(...loops.filter((loop) => loop.loop >= 0).map(heat), 0);
-  byId("loop-table").replaceChildren(tableOf(headings, [...kernelRow(headings.length), ...shown.flatMap((loop) => loopRows(loop, most, headings.length))]));
+  const columns = loopColumns(loops.filter((loop) => loop.loop >= 0));
+  byId("loop-table").replaceChildren(tableOf(columns, [...kernelRow(columns), ...shown.flatMap((loop) => loopRows(loop, columns))]));
   offerAll("loops", shown.length, loops.length);
 }
 
+/** Of some entries those in which most happened. */
+function hottestOf(entries, count) {
+  return [...entries].sort((a, b) => (heatOf(b).own || 0) - (heatOf(a).own || 0)).slice(0, count);
+}
+
 /** The header of a column of shares; what these are of is its hint. */
-function measureHeading({ label, meaning }, kind) {
-  return heading(label, meaning, kind);
+function measureHeading({ label, meaning }) {
+  return heading(label, meaning, "num");
 }
 
 /** Shares that loops have columns of: one of which nothing is known takes no room. */
@@ -85,22 +84,45 @@ function loopMeasures() {
   return ["samples", view.launch.works, "traffic", "local"].flatMap((id) => there.find((measure) => measure.id === id) || []);
 }
 
-function knowsTrips() {
-  return view.launch.loops.some((loop) => known(loop.trips));
-}
-
 /** The unit of intensities, those of integer work are in operations. */
 function intensityHeading() {
   return PAGE.units[view.launch.chart.axes[1]][0];
 }
 
+/** A heat bar, beside the longest of some entries, and some shares. */
+function heatColumns(measures, entries) {
+  const most = entries.reduce((longest, entry) => Math.max(longest, heatOf(entry).own || 0), 0);
+  const shares = measures.map((measure) => [measureHeading(measure), (one) => cell(shareText(one.shares[PAGE.measures.indexOf(measure)]), "num")]);
+  return [[heading(""), (one) => cell(heatBar({ own: heatOf(one).own, within: null }, most))], ...shares];
+}
+
+/** Columns of loops: their header and what makes a cell. */
+function loopColumns(loops) {
+  const trips = (loop) => (known(loop.trips) ? formatValue(loop.trips, "count", 3) : "");
+  return [
+    [heading("Loop", "number and place"), loopHead],
+    ...heatColumns(loopMeasures(), loops),
+    [heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num"), (loop) => cell(plainNumber(loop.intensity), "num")],
+    loops.some((loop) => known(loop.trips)) && [heading("Trips", "iterations per entry and warp", "num"), (loop) => cell(trips(loop), "num")],
+  ].filter(Boolean);
+}
+
+function loopHead(loop) {
+  if (loop.whole) return element("th", { scope: "row" }, "whole kernel");
+  const name = link(numberedLoop(loop, shortLoopName(loop)), () => choose(isChosenLoop(loop) ? null : { loop: loop.loop }));
+  const head = element("th", { scope: "row" }, loop.loop >= 0 ? name : loopName(loop));
+  head.style.paddingLeft = `${0.4 + indentOf(loop)}rem`;
+  return head;
+}
+
+function indentOf({ depth }) {
+  return 0.9 * Math.max(Math.min(depth, 12) - 1, 0);
+}
+
 /** The kernel beside its loops, by its own counters. */
 function kernelRow(columns) {
   const dot = view.launch.chart.dots.find((one) => one.level === view.launch.chart.nearest);
-  if (!dot) return [];
-  const before = Array.from({ length: loopMeasures().length + 1 }, () => cell(""));
-  const cells = [...before, cell(plainNumber(dot.intensity), "num"), ...(knowsTrips() ? [cell("")] : [])];
-  return [element("tr", {}, element("th", { scope: "row" }, "whole kernel"), ...cells), belowRow(`Performance ${rateText(dot)}`, columns, "")];
+  return dot ? [rowOf(columns, { whole: true, shares: [], intensity: dot.intensity }), belowRow(`Performance ${rateText(dot)}`, columns.length, "")] : [];
 }
 
 /** A row with what belongs to the one above and needs its whole width. */
@@ -111,29 +133,17 @@ function belowRow(words, columns, kind, indent = 0) {
 }
 
 /** A loop, and in a row below it its performance or why it has none. */
-function loopRows(loop, most, columns) {
-  const name = link(numberedLoop(loop, shortLoopName(loop)), () => choose(isChosenLoop(loop) ? null : { loop: loop.loop }));
-  const head = element("th", { scope: "row" }, loop.loop >= 0 ? name : loopName(loop));
-  const indent = 0.9 * Math.max(Math.min(loop.depth, 12) - 1, 0);
-  head.style.paddingLeft = `${0.4 + indent}rem`;
-  const trips = known(loop.trips) ? formatValue(loop.trips, "count", 3) : "";
+function loopRows(loop, columns) {
   const kind = isChosenLoop(loop) ? "chosen" : "";
-  const row = element(
-    "tr", { class: kind || null, "data-loop": loop.loop }, head, cell(heatBar({ own: heatOf(loop).own, within: null }, most)),
-    ...loopMeasures().map((measure) => cell(shareText(loop.shares[PAGE.measures.indexOf(measure)]), "num")), cell(plainNumber(loop.intensity), "num"), ...(knowsTrips() ? [cell(trips, "num")] : []),
-  );
-  return loop.loop < 0 ? [row] : [row, belowRow(loopRate(loop), columns, kind, indent)];
+  const row = rowOf(columns, loop, { class: kind || null, "data-loop": loop.loop });
+  const rate = known(loop.performance) ? `Performance ${rateText(loop)}` : `No performance: ${loop.notes}`;
+  return loop.loop < 0 ? [row] : [row, belowRow(rate, columns.length, kind, indentOf(loop))];
 }
 
 /** Performance and how much of what is attainable that is. */
 function rateText({ performance, attainable }) {
   const part = attainable > 0 ? `, ${formatPercent(performance / attainable)} of roof at L1` : "";
   return `${formatValue(performance, view.launch.chart.axes[2], 3)}${part}`;
-}
-
-/** The performance of a loop, or why it has none. */
-function loopRate(loop) {
-  return known(loop.performance) ? `Performance ${rateText(loop)}` : `No performance: ${loop.notes}`;
 }
 
 function isChosenLoop(loop) {
@@ -143,39 +153,36 @@ function isChosenLoop(loop) {
 function drawFunctions() {
   const { functions } = view.launch;
   byId("functions").hidden = functions.length < 2;
-  const measures = measuresOf(view.launch).map((measure) => measureHeading(measure, "num"));
-  const headings = [heading("Function"), heading("Role"), heading(""), ...measures, heading("In code", "instructions of its code", "num")];
-  const heat = (one) => heatOf(one).own || 0;
-  const most = functions.reduce((best, one) => Math.max(best, heat(one)), 0);
-  const hot = new Set([...functions].sort((a, b) => heat(b) - heat(a)).slice(0, FIRST.functions));
+  const hot = new Set(hottestOf(functions, FIRST.functions));
   const shown = all.functions ? functions : functions.filter((one) => hot.has(one));
-  byId("function-table").replaceChildren(tableOf(headings, shown.map((one) => functionRow(one, most))));
+  const columns = [
+    [heading("Function"), functionHead],
+    [heading("Role"), (one) => cell(one.role)],
+    ...heatColumns(measuresOf(view.launch), functions),
+    [heading("In code", "instructions of its code", "num"), (one) => cell(String(one.instructions), "num")],
+  ];
+  byId("function-table").replaceChildren(tableOf(columns, shown.map((one) => rowOf(columns, one))));
   offerAll("functions", shown.length, functions.length);
 }
 
-function functionRow(one, most) {
+function functionHead(one) {
   const first = view.instructions.function.indexOf(one.function);
   const called = text(one.function) || one.role === "inlined" ? one.name : OUTSIDE;
   const name = one.line > 0 ? `${called} (${lineName(one.file, one.line)})` : called;
-  const head = element("th", { scope: "row", class: "wrap" }, first >= 0 ? link(name, () => choose({ row: first })) : name);
-  const shares = one.shares.filter((_, index) => measuresOf(view.launch).includes(PAGE.measures[index])).map((share) => cell(shareText(share), "num"));
-  return element("tr", {}, head, cell(one.role), cell(heatBar({ own: heatOf(one).own, within: null }, most)), ...shares, cell(String(one.instructions), "num"));
-}
-
-function unitOf({ unit }) {
-  return unit in PAGE.units ? unit : "count";
+  return element("th", { scope: "row", class: "wrap" }, first >= 0 ? link(name, () => choose({ row: first })) : name);
 }
 
 function drawTotals() {
   const totals = view.launch.totals.filter((one) => one.sum || known(one.counter));
   byId("totals").hidden = !totals.length;
-  const titles = ["Quantity", "Sum of instructions", "Counter of the kernel", "Ratio", "Without line", "Outside of the code", "Notes"];
-  const rows = totals.map((one) => {
-    const values = [one.sum, one.counter].map((value) => formatValue(value, unitOf(one)));
-    const ratio = known(one.ratio) ? String(Number(one.ratio.toPrecision(4))) : "";
-    const parts = [one.unlined, one.outside].map((value) => (known(value) && one.sum ? shareText(value / one.sum) : ""));
-    const head = element("th", { scope: "row", class: "wrap" }, one.quantity);
-    return element("tr", {}, head, ...[...values, ratio, ...parts].map((value) => cell(value, "num")), cell(one.notes, "wrap", one.metrics));
-  });
-  byId("total-table").replaceChildren(tableOf(titles.map((title, index) => heading(title, "", index && index < 6 ? "num" : "")), rows));
+  const value = (name) => (one) => cell(formatValue(one[name], one.unit in PAGE.units ? one.unit : "count"), "num");
+  const part = (name) => (one) => cell(known(one[name]) && one.sum ? shareText(one[name] / one.sum) : "", "num");
+  const columns = [
+    [heading("Quantity"), (one) => element("th", { scope: "row", class: "wrap" }, one.quantity)],
+    [heading("Sum of instructions", "", "num"), value("sum")], [heading("Counter of the kernel", "", "num"), value("counter")],
+    [heading("Ratio", "", "num"), (one) => cell(known(one.ratio) ? String(Number(one.ratio.toPrecision(4))) : "", "num")],
+    [heading("Without line", "", "num"), part("unlined")], [heading("Outside of the code", "", "num"), part("outside")],
+    [heading("Notes"), (one) => cell(one.notes, "wrap", one.metrics)],
+  ];
+  byId("total-table").replaceChildren(tableOf(columns, totals.map((one) => rowOf(columns, one))));
 }
