@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.style import level_style
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
+from ncu_roofline.chips.verdict import COMPLETE, TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.model.selection import WORTH, at_stake, order
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, optional, records, rows, table, view_of
 
 KEY = ("report", "launch", "kernel", "step", "device")
@@ -29,6 +30,7 @@ SM = "sm"  # in the place of a level: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 NAMED = 5  # kernels that a sentence names
+MATTERS = 0.01  # share of the time
 SENTENCES = 3  # kernels that have a sentence, at most
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 _VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
@@ -72,9 +74,9 @@ class Drawn(NamedTuple):
 
     label: str
     share: float
-    mark: str = ""
-    recoverable: float = math.nan
-    matters: bool = True
+    mark: str
+    recoverable: float
+    matters: bool
 
 
 class Answer(NamedTuple):
@@ -140,17 +142,45 @@ def points_of(frames: Frames, columns: Iterable[str]) -> dict[Key, dict[str, lis
     return found
 
 
-def largest(
-    frames: Frames, name: str, labels: Mapping[tuple[str, str], str], drawable: set[str], limit: int
-) -> tuple[tuple[Drawn, ...], int]:
-    """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
-    seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
-    for report, kernel, time, part in rows(frames, name, "report", "kernel", "seconds", "time_share"):
-        label = labels[report, kernel]
-        seconds[label] += time if math.isfinite(time) else 0.0
-        share[label] += part if math.isfinite(part) else 0.0
-    order = sorted(drawable, key=lambda label: (-seconds[label], label))
-    return tuple(Drawn(label, share[label] or math.nan) for label in order[:limit]), len(order)
+def works_of(frames: Frames, columns: Iterable[str]) -> dict[Key, list[list[dict[str, Any]]]]:
+    """KEY -> the points of each precision as `points_of` has them, those of the sum over pipes first.
+
+    A precision and the part of it that is all of it are one: the part.
+    """
+    parents = {one.id: one.part_of for one in load_spec().precisions if not one.disjoint}
+    found = {}
+    for key, kinds in points_of(frames, columns).items():
+        speeds = {name: points[0]["performance"] for name, points in kinds.items()}
+        whole = {parents[name] for name in kinds if parents.get(name) in kinds
+                 and speeds[name] >= (1 - COMPLETE) * speeds[parents[name]]}  # fmt: skip
+        names = sorted(kinds.keys() - whole, key=lambda name: (name != MIXED, precision_order(name)))
+        found[key] = [kinds[name] for name in names]
+    return found
+
+
+def largest(every: Iterable[Kernel], drawable: set[str], limit: int) -> tuple[tuple[Drawn, ...], int]:
+    """The kernels that can be drawn, the longest of ``every`` first, and how many there are."""
+    members, whole = defaultdict[str, list[Kernel]](list), defaultdict[str, float](float)
+    for one in every:
+        members[one.kernel].append(one)
+        whole[one.device] += one.seconds if math.isfinite(one.seconds) else 0.0
+
+    def drawn(label: str) -> Drawn:
+        mine = members[label]
+        share = math.fsum(one.time_share for one in mine if math.isfinite(one.time_share))
+        timed = [one for one in mine if math.isfinite(one.seconds)]
+        saved = [one.recoverable if math.isfinite(one.recoverable) else one.seconds for one in timed]
+        spent = {one.device: sum(each.seconds for each in mine if each.device == one.device) for one in mine}
+        return Drawn(
+            label,
+            share or math.nan,
+            MARK if any(one.tensor_unknown for one in mine) else "",
+            sum(saved) if saved else math.nan,
+            any(not seconds < MATTERS * whole[device] for device, seconds in spent.items()),
+        )
+
+    order = sorted(drawable, key=lambda label: (-_seconds(members[label]), label))
+    return tuple(map(drawn, order[:limit])), len(order)
 
 
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest, tensor_caveat
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, tensor_caveat
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, why
@@ -77,9 +77,10 @@ def _tables(frames: TimeRoofline) -> tuple[Table, Table, Table]:
     words, labels = {"level": level_style(frames.level).label}, kernel_labels(frames)
     symbols = [row for row in records(table(frames, "points")) if drawable(row["traffic"], row["work"])]
     symbols = [{**row, "kernel": labels[row["report"], row["kernel"]]} for row in symbols]
-    kernels, _ = largest(frames, "points", labels, {row["kernel"] for row in symbols}, len(symbols))
-    place = {kernel.label: number for number, kernel in enumerate(kernels)}
-    symbols.sort(key=lambda row: (place[row["kernel"]], row["device"], row["step"], -row["seconds"]))
+    seconds = defaultdict[str, float](float)
+    for row in symbols:
+        seconds[row["kernel"]] += row["seconds"]
+    symbols.sort(key=lambda row: (-seconds[row["kernel"]], row["kernel"], row["device"], row["step"], -row["seconds"]))
     units = defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))
     machines = [{**row, "unit": units[row["precision"]]} for row in records(table(frames, "machines"))]
     machines = [row for row in machines if row["level"] == frames.level]
