@@ -231,12 +231,7 @@ def chart_figure(
             _draw_table(sheet, (slot.left, bottom, slot.height), block, view, pen)
         elif slot.plan:
             axes, view = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=pen.colours.ground), slot.plan.view
-            _draw(axes, slot.plan, pen)
-            if box := slot.plan.legend:
-                corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
-                frame = axes_at(*corner, box.width, box.height, facecolor=pen.colours.ground, zorder=3)
-                _draw_frame(frame, box, pen)
-                _draw_legend(frame, 0, 0, page.inside, pen)
+            _draw(axes, slot.plan, page.inside, pen)
     if chart.empty:
         if not (axes and view):
             view = View(1, 2, 1, 2, 0.8 * wide, high - page.foot - _header_height(len(page.heading), pen))
@@ -262,18 +257,7 @@ def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
     pen.shapes = dict(zip(chart.names, cycle(marks.MARKERS), strict=False))
     (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
     assert slot.plan is not None
-    _draw(axes, slot.plan, pen)
-    if box := slot.plan.legend:
-        corner = ((box.x - box.width / 2) / wide, (box.y - box.height / 2) / high)
-        frame = axes.inset_axes((*corner, box.width / wide, box.height / high), facecolor=pen.colours.ground, zorder=3)
-        _draw_frame(frame, box, pen)
-        _draw_legend(frame, 0, 0, inside, pen)
-
-
-def _draw_frame(frame: Axes, box: Box, pen: Pen) -> None:
-    frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
-    for spine in frame.spines.values():
-        spine.set(color=pen.colours.grid, linewidth=0.6)
+    _draw(axes, slot.plan, inside, pen)
 
 
 def _header_height(lines: int, pen: Pen) -> float:
@@ -439,8 +423,8 @@ def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
     return [*found, *chart.notes]
 
 
-def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
-    """Axes, lines, regions, symbols and labels of one panel."""
+def _draw(axes: Axes, plan: Plan, legend: _Legend, pen: Pen) -> None:
+    """Axes, lines, regions, symbols and labels of one panel, and the legend if it is inside this one."""
     from matplotlib.collections import LineCollection
 
     view, colour = plan.view, pen.colours.of
@@ -476,6 +460,14 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
         _point(axes, view, tail, tip, style, role.order, "edge")
     for label in plan.labels:
         _draw_label(axes, view, label, pen)
+    if box := plan.legend:
+        left, bottom, _, _ = box.bounds()
+        corner = left / view.width, bottom / view.height
+        frame = axes.inset_axes((*corner, box.width / view.width, box.height / view.height), zorder=10)
+        frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=(), facecolor=pen.colours.ground)
+        for spine in frame.spines.values():
+            spine.set(color=pen.colours.grid, linewidth=0.6)
+        _draw_legend(frame, 0, 0, legend, pen)
 
 
 def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:

@@ -162,6 +162,19 @@ def subtitle(frames: Frames) -> str:
     return " \N{MIDDLE DOT} ".join(filter(None, facts))
 
 
+def drawn_note(drawn: Sequence[kernels.Drawn], total: int) -> str:
+    """How many of the kernels a picture has, "" where it has all."""
+    part = of_the_time(kernel.share for kernel in drawn).removeprefix(", ")
+    text = f"The {len(drawn)} largest of {plural(total, 'kernel')} by time are drawn{f' ({part})' if part else ''}."
+    return text if len(drawn) < total else ""
+
+
+def main_notes(frames: Frames, mark: str = "") -> list[str]:
+    """What makes all numbers doubtful, the weightiest first; ``mark`` as of `tensor_caveat`."""
+    notes = kernels.tensor_caveat(frames, mark), above_note(frames), clock_note(frames)
+    return [note for note in notes if note]
+
+
 def clock_note(frames: Frames) -> str:
     """A warning where the kernels' time was spent well below the maximum clock, "" otherwise."""
     mean, low, high, differ = _time_weighted(frames, "clock_ratio")

@@ -398,11 +398,7 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
     """
-    notes = [kernels.tensor_caveat(frames, kernels.MARK), captions.above_note(frames), captions.clock_note(frames)]
-    if len(data.kernels) < data.total:
-        part = captions.of_the_time(kernel.share for kernel in data.kernels).removeprefix(", ")
-        drawn = f"The {len(data.kernels)} largest of {plural(data.total, 'kernel')} by time are drawn"
-        notes.append(f"{drawn}{f' ({part})' if part else ''}.")
+    notes = [*captions.main_notes(frames, kernels.MARK), captions.drawn_note(data.kernels, data.total)]
     notes += captions.why_absent(frames, kernels.without_dots(frames))
     if data.panels_left_out:
         notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")

@@ -7,16 +7,15 @@ dark ground the same hues, lightened.  Levels are also told apart by their place
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value, range_text
-from ncu_roofline.chips import Level, load_instructions, load_spec
+from ncu_roofline.chips import Level, Precision, load_instructions, load_spec
 from ncu_roofline.chips.spec import PLAIN, SPARE
-from ncu_roofline.chips.tables import EXECUTED, Kind
+from ncu_roofline.chips.tables import Kind
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering.frames import Frames, rows, view_of
 
@@ -81,30 +80,23 @@ def bounds() -> dict[str, Style]:
     return {**{name: Style(f"{name}-bound", *color) for name, color in colors.items()}, "": Style("roof unknown", *PLAIN)}
 
 
-@cache
-def _kind(precision: str) -> Kind | None:
-    """The kind of instruction that is in the place of a precision."""
-    kinds = load_instructions().kinds if precision.startswith(EXECUTED) else ()
-    return next((kind for kind in kinds if kind.id == precision), None)
-
-
 def apart(precision: str) -> bool:
     """What is counted in transactions of another size than the rest needs axes of its own."""
-    kind = _kind(precision)
-    return bool(kind and kind.bytes != load_instructions().transaction)
+    counted = load_instructions()
+    return any(kind.id == precision and kind.bytes != counted.transaction for kind in counted.kinds)
+
+
+@cache
+def _labels() -> dict[str, str]:
+    owners: list[Precision | Kind] = [*load_spec().precisions, *load_instructions().kinds]
+    return {"mixed": "All pipes"} | {one.id: one.label for one in owners}
 
 
 def precision_label(precision: str) -> str:
-    """Readable form of a precision id: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
-    if kind := _kind(precision):
-        return kind.label
-    if precision == "mixed":
-        return "All pipes"
+    """What a precision or a kind of instruction is called: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"; ids of other tools
+    that nobody knows are readable as they are."""
     family, *rest = precision.split(".")
-    if family != "tensor":
-        return " ".join([family.upper(), *rest])
-    types = [re.sub(r"(?<=\d)(?=[a-z])", "/", one).upper() for one in rest[:1]]
-    return " ".join(["Tensor", *types, *("mma.sync" if part == "mma" else part for part in rest[1:])])
+    return _labels().get(precision) or " ".join([family.upper(), *rest])
 
 
 def precision_order(precision: str) -> tuple[int, str]:
@@ -118,37 +110,32 @@ def label_of(name: str) -> str:
 
 
 class Band(NamedTuple):
-    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE.
+    """A roof over its launches, in its unit: the lowest and the highest, which are one but where they differ by more than WIDE.
 
-    ``typical`` has what stands for the launches of each report.
+    ``line`` is where it is drawn: the median inside the band, for nothing may have run at its edges.
     """
 
     low: float
     high: float
-    typical: tuple[float, ...] = ()
+    line: float
 
     @classmethod
-    def of(cls, value: float, low: float, high: float) -> Band:
-        """The band of a roof whose typical ``value`` stands for launches from ``low`` to ``high`` (NaN: not given)."""
-        found = cls(low if low > 0 else value, high if 0 < high < math.inf else value, (value,))
-        return found if found.wide else cls(value, value)
+    def of(cls, spans: Sequence[Sequence[float]]) -> Band:
+        """Of typical values, each with the lowest and the highest of its launches (NaN: not given)."""
+        from statistics import median
+
+        ends = []
+        for value, low, high in spans:
+            low, high = low if low > 0 else value, high if 0 < high < math.inf else value
+            ends.append((low, high) if high > (1 + WIDE) * low else (value, value))
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        if not high > (1 + WIDE) * low:  # small differences between reports are no band
+            return cls(high, high, high)
+        return cls(low, high, min(max(median(value for value, *_ in spans), low), high))
 
     @property
     def wide(self) -> bool:
-        return self.high > (1 + WIDE) * self.low
-
-    @property
-    def line(self) -> float:
-        """Where its line goes: the median inside the band, for nothing may have run at its edges."""
-        from statistics import median
-
-        return min(max(median(self.typical), self.low), self.high) if self.wide and self.typical else self.high
-
-    def joined(self, other: Band) -> Band:
-        """One band over both; small differences between reports are no band, the higher value stands for both."""
-        typical = tuple(value for band in (other, self) for value in band.typical or (band.high,))
-        both = Band(min(self.low, other.low), max(self.high, other.high), typical)
-        return both if both.wide else Band(both.high, both.high)
+        return self.high > self.low
 
     def text(self, unit: str, digits: int = 3) -> str:
         """The value with its unit, or the range: ``1.91 to 2.10 TFLOP/s``."""
@@ -197,13 +184,15 @@ def roof_rows(frames: Frames) -> dict[str, list[RoofRow]]:
 
 
 def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
-    found: dict[tuple[str, str], ChartRoof] = {}
+    found: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, list[list[float]]]]] = {}
     for roof, kind, level, precision, label, unit, origin, *values in given:
         if origin != UNUSED:
-            known, band = found[kind, roof].bands if (kind, roof) in found else {}, Band.of(*values)
-            bands = {**known, origin: band.joined(known[origin]) if origin in known else band}
-            found[kind, roof] = ChartRoof(roof, kind, level, precision, clean(label), unit, bands)
-    return list(found.values())
+            _, spans = found.setdefault((roof, kind), ((level, precision, clean(label), unit), {}))
+            spans.setdefault(origin, []).append(values)
+    return [
+        ChartRoof(*key, *about, {origin: Band.of(of_origin) for origin, of_origin in spans.items()})
+        for key, (about, spans) in found.items()
+    ]
 
 
 def covers(roof_precision: str, precisions: set[str]) -> bool:

@@ -52,7 +52,7 @@ def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document
         blocks = (Section(unknown, hanging=False), table, absences, verdicts, roofs_table(frames))
         return Document(title, captions.subtitle(frames), sentences, blocks)
 
-    about = [note(frames) for note in (kernels.tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
+    about = [*captions.main_notes(frames), captions.roof_note(frames)]
     about.append(captions.source_note(frames) if notes else captions.source_note(frames, [OPCODES]))
     of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.notes_of(frames, doubts=True)
     all_notes = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]

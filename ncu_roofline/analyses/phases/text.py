@@ -185,7 +185,7 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    from ncu_roofline.rendering.page import explanations_of, self_contained
+    from ncu_roofline.rendering.page import self_contained
 
     found = launches(frames)
     return self_contained(
@@ -194,13 +194,13 @@ def render_html(
         {"launches": list(map(_payload, found))},
         title=one_line(title) or "Roofline over time",
         theme=theme,
-        subtitle=one_line(subtitle(frames)),
+        subtitle=subtitle(frames),
         found=bool(found),
         explanation=explanation(frames),
         absent=[one_line(note) for note in absent_notes(frames)] if found else [],
-        notes=[one_line(note) for note in (roof_note(frames), source_note(frames)) if note],
-        reports=[one_line(name) for name in report_names(frames).values()],
-        explanations=explanations_of(explanations),
+        notes=[roof_note(frames), source_note(frames)],
+        reports=report_names(frames).values(),
+        explanations=explanations,
     )
 
 

@@ -18,7 +18,7 @@ from ncu_roofline.analyses.time import text as words
 from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
 from ncu_roofline.base.texts import clean, plural
-from ncu_roofline.base.units import UNITS, factor, format_value, percent
+from ncu_roofline.base.units import UNITS, factor, format_value
 from ncu_roofline.rendering.chart import Axis, Chart, Contours, Key, Line, Mark, Panel, Point, Region, Roof, Text
 from ncu_roofline.rendering.frames import records, rows, table
 from ncu_roofline.rendering.picture import figure_of, pictures
@@ -86,13 +86,9 @@ def chart(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Chart:
     answers = answers_of(frames)
     shown = {machine["precision"] for one in devices for machine in one.charted[:most]}
     lacking = {row["precision"]: None for one in devices for row in one.balanced if row["precision"] not in shown}
-    notes = words.about(frames)
-    if len(kernels) < total:
-        share = percent(sum(kernel.share for kernel in kernels if math.isfinite(kernel.share)))
-        notes.append(f"The {len(kernels)} largest of {plural(total, 'kernel')} by time are drawn ({share} of the time).")
-    notes += words.absent_notes(frames)
+    notes = [*words.about(frames), captions.drawn_note(kernels, total), *words.absent_notes(frames)]
     notes += [f"{plural(len(left_out), 'further GPU')} left out: render its reports apart."] if left_out else []
-    notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
+    notes += [captions.roof_note(frames), *captions.notes_of(frames)]
     notes += [f"4D charts left out: {', '.join(map(precision_label, lacking))}; choose with --precision."] if lacking else []
     drawn = [row for one in devices for row in one.symbols]
     return Chart(
