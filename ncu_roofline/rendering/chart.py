@@ -82,7 +82,7 @@ ROLES = {
     "before": Role("text", size=4.8, ring=0.9, shape="o"),
     "after": Role("text", size=4.8, shape="o", edge=""),
     "bar": Role("compute", size=4.6, shape="s"),
-    "edge": Role("faint", 1.1, order=8, rank=0, price=3.0, most=5.0, reach=5),
+    "edge": Role("faint", rank=0, most=5.0, reach=5, leader=False),
     "overhead": Role("faint", 0.8, _DASHED, 2, rank=0, price=1.0, most=9.0),
     "roof": Role("compute", 1.3, **_ROOF),
     "roof-upon": Role("compute", 1.3, (0, (6, 6)), **_ROOF),  # upon another one, which shows through its gaps

@@ -20,7 +20,7 @@ from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
 from ncu_roofline.rendering.paper import DEFAULT, SMALLEST, PaperError, Pen, drawable, measurer, paper_of
-from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
+from ncu_roofline.rendering.plan import Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
 _NOTE_LINES = 3  # where the height is given
 _PASSES = 5
 _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
-_TOWARDS = {"<": (-1, 0), ">": (1, 0), "v": (0, -1), "^": (0, 1)}
+_HEADS = 4.6  # points across an arrow head
 _CSS = 96.0  # pixels per inch
 _MOST_DOTS = 100.0  # million, of a png: four bytes each while it is drawn
 _DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
@@ -215,11 +215,9 @@ def chart_figure(
         named = chart.title if title is None else title
         pen.put(sheet, pen.edge, top, clean(named), pen.title, room=room, va="top", weight="bold")
         for place, line in enumerate(page.heading):
-            parts = line.split(_DOT)
-            while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
-                parts.pop()
-            at = top - 1.65 * pen.title - 1.5 * pen.key * place
-            pen.put(sheet, pen.edge, at, _DOT.join(parts), pen.key, "faint", room, va="top")
+            parts, at = line.split(_DOT), top - 1.65 * pen.title - 1.5 * pen.key * place
+            shorter = [_DOT.join(parts[:number]) for number in range(len(parts), 0, -1)]
+            pen.put(sheet, pen.edge, at, pen.first_fitting(shorter, pen.key, room), pen.key, "faint", va="top")
     axes, view = None, None
     for slot in page.slots:
         block, bottom = slot.block, high - slot.top - slot.height
@@ -291,9 +289,8 @@ def _shorter(chart: Chart, whole: Chart) -> Chart | None:
     """A chart with fewer rows in its longest list, else without its last block, and a note of what it lacks of the ``whole``;
     None where that would be all."""
 
-    def parts(of: Chart) -> tuple[int, int]:
-        lists = [isinstance(block, Listing) and len(block.rows) for row in of.rows for block in row]
-        return lists.count(False), sum(lists)
+    def parts(of: Chart) -> int:
+        return sum(len(block.rows) if isinstance(block, Listing) else 1 for row in of.rows for block in row)
 
     lists = [block for row in chart.rows for block in row if isinstance(block, Listing)]
     longest = max(lists, key=lambda block: len(block.rows), default=None)
@@ -301,15 +298,13 @@ def _shorter(chart: Chart, whole: Chart) -> Chart | None:
         fewer = replace(longest, rows=longest.rows[: len(longest.rows) * 3 // 4])
         rows = [[fewer if block is longest else block for block in row] for row in chart.rows]
     elif sum(map(len, chart.rows)) > 1:
-        rows = [*chart.rows[:-1], *([chart.rows[-1][:-1]] if len(chart.rows[-1]) > 1 else [])]
+        rows = list(filter(None, [*map(list, chart.rows[:-1]), list(chart.rows[-1][:-1])]))
     else:
         return None
     marked = [mark for row in rows for block in row if isinstance(block, Panel) for mark in block.marks]
     names = {mark.name for mark in marked if isinstance(mark, marks.Point)}
     made = replace(chart, rows=rows, names={name: text for name, text in chart.names.items() if name in names})
-    lacking = [every - here for every, here in zip(parts(whole), parts(made), strict=True)]
-    told = [plural(number, noun) for number, noun in zip(lacking, ("panel", "row"), strict=True) if number]
-    return replace(made, notes=[*whole.notes, f"Left out for lack of room: {', '.join(told)}."])
+    return replace(made, notes=[*whole.notes, f"{plural(parts(whole) - parts(made), 'part')} left out for lack of room."])
 
 
 def _filled(chart: Chart, lines: int, pen: Pen, header: float, noteless: bool) -> _Page | None:
@@ -451,13 +446,6 @@ def _draw(axes: Axes, plan: Plan, legend: _Legend, pen: Pen) -> None:
         gid = f"dots-{fill}" if name == "dot" else f"point-{name}"
         look = _faced(fill, hue, pen, ROLES[name])
         axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **look)
-    for arrow in plan.arrows:
-        role, ((x, y), (right, up)) = ROLES["edge"], (arrow.place, _TOWARDS[arrow.direction])
-        size = 1.3 * ARROW * pen.scale
-        style: dict[str, Any] = {"arrowstyle": "->", "color": colour(arrow.hue or role.colour)}
-        style |= {"mutation_scale": size, "lw": role.width * pen.scale, "shrinkA": 0, "shrinkB": 0}
-        tail, tip = ((x + part * right * size, y + part * up * size) for part in (-0.5, 0.5))
-        _point(axes, view, tail, tip, style, role.order, "edge")
     for label in plan.labels:
         _draw_label(axes, view, label, pen)
     if box := plan.legend:
@@ -525,30 +513,25 @@ def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pe
 
 def _draw_line(axes: Axes, view: View, line: marks.Line, pen: Pen) -> None:
     """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
-    role, width = ROLES[line.role], ROLES[line.role].width * pen.scale
+    role = ROLES[line.role]
     paint: dict[str, Any] = {"color": pen.colours.of(line.hue or role.colour), "alpha": role.alpha, "zorder": role.order}
-    if role.arrow != "end":
-        xs, ys = zip(*line.places, strict=True)
-        axes.plot(xs, ys, ls=role.dashes, lw=width, dash_capstyle="butt", gid=line.role, **paint)
-    off = pen.scale * ROLES["dot"].size / 2 + 1
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7 * pen.scale, "color": paint["color"]}
-    style |= {"lw": width, "shrinkA": off, "shrinkB": off} if role.arrow == "end" else {"lw": 0, "shrinkA": 0, "shrinkB": 0}
-    for tail, tip in pairwise(map(view.at, line.places if role.arrow else ())):
-        if math.dist(tail, tip) < (4 * off if role.arrow == "end" else _ARROW_FROM):
-            continue
-        if role.arrow == "middle":
-            (ax, ay), (bx, by) = tail, tip
-            tip = ((ax + bx) / 2, (ay + by) / 2)
-            tail = (tip[0] - (bx - ax) / 20, tip[1] - (by - ay) / 20)
-        _point(axes, view, tail, tip, style, role.order, "arrow")
-
-
-def _point(axes: Axes, view: View, tail: Place, tip: Place, style: dict[str, Any], order: float, gid: str) -> None:
-    """An arrow from one place to another (points)."""
-    (x, y), (tx, ty), fraction = tail, tip, "axes fraction"
-    more: dict[str, Any] = {"xycoords": fraction, "textcoords": fraction, "arrowprops": style, "zorder": order, "gid": gid}
-    ends = (tx / view.width, ty / view.height), (x / view.width, y / view.height)
-    axes.annotate("", *ends, annotation_clip=gid != "edge", **more)
+    xs, ys = zip(*line.places, strict=True)
+    axes.plot(xs, ys, ls=role.dashes, lw=role.width * pen.scale, dash_capstyle="butt", gid=line.role, **paint)
+    off = pen.scale * (ROLES["dot"].size / 2 + _HEADS / 2)
+    for (ax, ay), (bx, by) in pairwise(map(view.at, line.places if role.arrow else ())):
+        length = math.hypot(bx - ax, by - ay)
+        if length >= (4 * off if role.arrow == "end" else _ARROW_FROM):
+            part = 1 - off / length if role.arrow == "end" else 0.5
+            at = (ax + part * (bx - ax)) / view.width, (ay + part * (by - ay)) / view.height
+            head = (3, 0, math.degrees(math.atan2(by - ay, bx - ax)) - 90)
+            look: dict[str, Any] = {
+                "marker": head,
+                "ms": _HEADS * pen.scale,
+                "mew": 0,
+                "transform": axes.transAxes,
+                "gid": "arrow",
+            }
+            axes.plot(*([value] for value in at), ls="none", **look, **paint)
 
 
 def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:

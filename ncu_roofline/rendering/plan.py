@@ -1,4 +1,4 @@
-"""Where all marks of a panel go on paper, as plain numbers: axes, lines, arrows to what lies beyond, and labels with room.
+"""Where all marks of a panel go on paper, as plain numbers: axes, lines, and labels with room.
 
 Lengths are points (1/72 inch) inside the axes, x to the right and y upwards; data values are in base units.
 """
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
-ARROW = 4.4  # points
 _MIN_DECADES, _MOST_DECADES = 1.3, 10.0  # of axes without roofs
 _NEAR = 3.0  # decades that the axes may grow to show a region
 _CLOSE, _MARGIN = 1.6, 1.3  # how far beyond what must be seen other points are followed, and from those to the edge
@@ -37,8 +36,7 @@ _NAME, _BRIEFLY = 5.5, 5.6  # a name or its abbreviation further away, or over m
 _THEIRS = 0.8  # price of a place beside the dot of another thing
 _FAR = 0.45  # of the height of the axes: so far a callout may stand from its dot
 _TIGHT = 0.1  # points around a label that has little room
-_FREE, _STEP = 0.01, 10.0  # price of a place that covers nothing at all; points between places that are tried for the legend
-_INSET = 3.2  # points from the edge to the middle of its arrow
+_FREE = 0.01  # price of a place that covers nothing at all
 
 
 class View(NamedTuple):
@@ -320,16 +318,6 @@ class Label(NamedTuple):
     leader: Segment | None = None
 
 
-class Arrow(NamedTuple):
-    """An arrow at an edge: its middle (points), where to (<, >, v or ^), for how many points, their values, terse last."""
-
-    place: Place
-    direction: str
-    hue: Hue | None
-    number: int
-    texts: tuple[str, ...]
-
-
 class Plan:
     """A panel on axes that are so wide and high (points): what is drawn where, and what has no room.
 
@@ -362,7 +350,6 @@ class Plan:
         ]
         for mark in panel.marks:
             self._add(mark)
-        self.arrows = list(_arrows(panel, view, self.points))
         self.obstacles = Obstacles(view)
         for line in self.lines:
             self._avoid(line.places, ROLES[line.role].price)
@@ -370,8 +357,6 @@ class Plan:
             if point.role != "ridge" and view.holds(point.x, point.y):
                 size = self.size_of(point) + 1
                 self.obstacles.add(Box(*view.at((point.x, point.y)), size, size), ROLES[point.role].price)
-        for arrow in self.arrows:
-            self.obstacles.add(Box(*arrow.place, ARROW + 1, ARROW + 1), ROLES["edge"].price)
         for box in taken:
             self.obstacles.add(box)
         self._label(legends)
@@ -410,14 +395,9 @@ class Plan:
 
     def _label(self, legends: Sequence[Place]) -> None:
         """Labels those of the lowest rank first, and between them the legend."""
-        for arrow in self.arrows:
-            edge, gap = Text(role="edge", hue=arrow.hue, places=()), ARROW * self.pen.scale / 2 + 1.5
-            for text in arrow.texts:
-                extent = self.pen.measure(text, self.pen.small)
-                if self._put(edge, text, around(arrow.place, *extent, gap, ROLES["edge"].reach)):
-                    break
-            else:
-                self.outside += arrow.number
+        for text, number in _beyond(self.panel, self.view, self.points):
+            if not any(self._put_text(text, label) for label in text.labels):
+                self.outside += number
         lines = [line for line in self.lines if line.labels]
         others = [mark for mark in self.panel.marks if isinstance(mark, (Text, Roof)) and mark.labels]
         asked: list[Mark] = sorted([*self.regions, *lines, *others], key=lambda mark: ROLES[mark.role].rank)
@@ -581,20 +561,15 @@ class Plan:
         self.missing |= {mark.key for mark in names} - best[3]
 
     def _room(self, extents: Sequence[Place]) -> Box | None:
-        """A place for the legend that covers nothing, rather in a corner."""
-        view, candidates = self.view, []
-        for index, (width, height) in enumerate(extents):
-            rooms = (view.width - width - 4, view.height - height - 4)
-            across, upwards = (range(int(max(room, 0) / _STEP) + 1) for room in rooms)
-            for column in across:
-                for row in upwards:
-                    x, y = view.width - 2 - width / 2 - _STEP * column, 2 + height / 2 + _STEP * row
-                    corner = min(column, len(across) - 1 - column) + min(row, len(upwards) - 1 - row)
-                    candidates.append((index + 0.002 * corner + 0.0001 * (row + column), Box(x, y, width, height)))
-        for _, box in sorted(candidates, key=lambda each: each[0]):
-            if self.obstacles.cost(box.grown(0.5), _FREE) < _FREE:
-                self.obstacles.add(box)
-                return box
+        """A corner where the legend covers nothing."""
+        for width, height in extents:
+            right, top = self.view.width - 2 - width / 2, self.view.height - 2 - height / 2
+            left, bottom = 2 + width / 2, 2 + height / 2
+            for x, y in ((right, bottom), (left, top), (left, bottom), (right, top)):
+                box = Box(x, y, width, height)
+                if self.obstacles.cost(box.grown(0.5), _FREE) < _FREE:
+                    self.obstacles.add(box)
+                    return box
         return None
 
 
@@ -612,28 +587,25 @@ def _contours(view: View, mark: chart.Contours) -> Iterator[Line]:
             yield Line(role=mark.role, labels=(f"{value:g} {UNITS[mark.unit].symbol}",), places=ends)
 
 
-def _arrows(panel: Panel, view: View, points: Sequence[Point]) -> Iterator[Arrow]:
-    """Arrows to the points outside of the axes, one for those beyond the same edge."""
-    outside: dict[str, list[tuple[float, float, Point]]] = {}  # place along that edge (points), and the value there
+def _beyond(panel: Panel, view: View, points: Sequence[Point]) -> Iterator[tuple[Text, int]]:
+    """What is said at an edge of the points beyond it, and how many these are."""
+    outside: dict[str, list[Point]] = {}
     for point in points:
         if not view.x0 <= point.x <= view.x1:
-            level = min(max(view.y(point.y), 0.0), view.height)
-            outside.setdefault("<" if point.x < view.x0 else ">", []).append((level, point.x, point))
+            outside.setdefault("\N{LEFTWARDS ARROW}" if point.x < view.x0 else "\N{RIGHTWARDS ARROW}", []).append(point)
         elif not view.y0 <= point.y <= view.y1:
-            outside.setdefault("v" if point.y < view.y0 else "^", []).append((view.x(point.x), point.y, point))
-    for direction, members in outside.items():
-        values, level = [value for _, value, _ in members], direction in "<>"
-        low, high = min(values), max(values)
+            outside.setdefault("\N{DOWNWARDS ARROW}" if point.y < view.y0 else "\N{UPWARDS ARROW}", []).append(point)
+    for arrow, members in outside.items():
+        level = arrow in "\N{LEFTWARDS ARROW}\N{RIGHTWARDS ARROW}"
+        low, high = (end(point.x if level else point.y for point in members) for end in (min, max))
         if level:  # an intensity has no prefix
             text = " to ".join(map(_plain, (low, high) if high > 1.05 * low else (high,))) + f" {UNITS[panel.x.unit].symbol}"
         else:
             text = range_text(low, high, panel.y.unit) if high > 1.05 * low else format_value(high, panel.y.unit, 3)
-        across, up = (view.width, view.height) if level else (view.height, view.width)
-        edge = across - _INSET if direction in ">^" else _INSET
-        along_it = min(max(sum(at for at, *_ in members) / len(members), _INSET), up - _INSET)
-        texts = (f"{len(members)} dots, {text}", text) if len(members) > 1 else (text,)
-        place, (hue, *hues) = (edge, along_it) if level else (along_it, edge), [point.hue for *_, point in members]
-        yield Arrow(place, direction, hue if all(other == hue for other in hues) else None, len(members), texts)
+        labels = (f"{arrow} {len(members)} dots, {text}", f"{arrow} {text}") if len(members) > 1 else (f"{arrow} {text}",)
+        hues, first = {id(point.hue): point.hue for point in members}, members[0]
+        place = min(max(first.x, view.x0), view.x1), min(max(first.y, view.y0), view.y1)
+        yield Text(role="edge", labels=labels, hue=first.hue if len(hues) == 1 else None, places=(place,)), len(members)
 
 
 def _plain(value: float) -> str:

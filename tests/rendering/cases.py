@@ -303,7 +303,6 @@ def lines_of(shown: Chart | Plan | None) -> Iterator[str]:
         for label in shown.labels:
             turned, led = f" turned by {label.box.angle:.0f}" * (label.box.angle != 0), " with leader" * bool(label.leader)
             yield f"{label.mark.role} {label.text} at {label.box.x:.0f}, {label.box.y:.0f}{turned}{led}"
-        yield from (f"arrow {told(arrow)}" for arrow in shown.arrows)
         yield f"outside {shown.outside}, untold {shown.untold}, missing {sorted(shown.missing)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import SimpleNamespace
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
@@ -135,11 +136,10 @@ def kernels_of(frames: Frames) -> dict[Key, Kernel]:
 
 def points_of(frames: Frames, columns: Iterable[str]) -> dict[Key, dict[str, list[dict[str, Any]]]]:
     """KEY -> precision -> its points, one at each level, as rows of some columns."""
-    found: dict[Key, dict[str, list[dict[str, Any]]]] = {}
     points = table(frames, "points")
-    for row in records({name: points[name] for name in (*KEY, "precision", *columns)}):
-        found.setdefault(tuple(row[name] for name in KEY), {}).setdefault(row["precision"], []).append(row)
-    return found
+    every = records({name: points[name] for name in (*KEY, "precision", *columns)})
+    of_kernels = grouped((tuple(row[name] for name in KEY), row) for row in every)
+    return {key: grouped((row["precision"], row) for row in members) for key, members in of_kernels.items()}
 
 
 def works_of(frames: Frames, columns: Iterable[str]) -> dict[Key, list[list[dict[str, Any]]]]:
@@ -160,26 +160,25 @@ def works_of(frames: Frames, columns: Iterable[str]) -> dict[Key, list[list[dict
 
 def largest(every: Iterable[Kernel], drawable: set[str], limit: int) -> tuple[tuple[Drawn, ...], int]:
     """The kernels that can be drawn, the longest of ``every`` first, and how many there are."""
-    members, whole = defaultdict[str, list[Kernel]](list), defaultdict[str, float](float)
-    for one in every:
-        members[one.kernel].append(one)
-        whole[one.device] += one.seconds if math.isfinite(one.seconds) else 0.0
+    given = list(every)
+    members = grouped((one.kernel, one) for one in given)
+    whole = seconds_by_gpu(given)
 
     def drawn(label: str) -> Drawn:
-        mine = members[label]
+        mine = members.get(label, [])
         share = math.fsum(one.time_share for one in mine if math.isfinite(one.time_share))
         timed = [one for one in mine if math.isfinite(one.seconds)]
         saved = [one.recoverable if math.isfinite(one.recoverable) else one.seconds for one in timed]
-        spent = {one.device: sum(each.seconds for each in mine if each.device == one.device) for one in mine}
+        spent = grouped((one.device, one.seconds) for one in mine)
         return Drawn(
             label,
             share or math.nan,
             MARK if any(one.tensor_unknown for one in mine) else "",
             sum(saved) if saved else math.nan,
-            any(not seconds < MATTERS * whole[device] for device, seconds in spent.items()),
+            any(not sum(seconds) < MATTERS * whole[device] for device, seconds in spent.items()),
         )
 
-    order = sorted(drawable, key=lambda label: (-_seconds(members[label]), label))
+    order = sorted(drawable, key=lambda label: (-_seconds(members.get(label, ())), label))
     return tuple(map(drawn, order[:limit])), len(order)
 
 
@@ -204,9 +203,7 @@ def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
 
     Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
     """
-    groups: dict[Key, list[Kernel]] = {}
-    for one in by_time(found):
-        groups.setdefault((one.device, one.kernel, one.step), []).append(one)
+    groups = grouped(((one.device, one.kernel, one.step), one) for one in by_time(found))
     kernels = []
     for longest, *others in groups.values():
         summed: dict[str, Any] = {"longest": True} if others else {}
@@ -260,9 +257,7 @@ def reasons(found: Iterable[Kernel]) -> list[tuple[str, str]]:
 
     Where reasons of launches with that verdict differ it is the longest launch's, and says so.
     """
-    groups: dict[tuple[str, str], list[Kernel]] = {}
-    for one in by_time(one for one in found if one.reason):
-        groups.setdefault((one.name, one.verdict), []).append(one)
+    groups = grouped(((one.name, one.verdict), one) for one in by_time(one for one in found if one.reason))
     several, told = Counter(name for name, _ in groups), []
     for (name, _), members in groups.items():
         first = members[0]
@@ -293,13 +288,15 @@ def answers_of(frames: Frames) -> list[Answer]:
 
     Of a sweep only the last step is judged, as its steps are the same work done again.
     """
-    devices: dict[str, list[Kernel]] = {}
-    for one in kernels_of(frames).values():
-        devices.setdefault(one.device, []).append(one)
+    devices = grouped((one.device, one) for one in kernels_of(frames).values())
     judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
     longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
     told: tuple[str, ...] = getattr(frames, "told", ())  # what is to be known before
     return [Answer(device, (*told, *_sentences(frames, device, judged[device]))) for device in longest]
+
+
+def seconds_by_gpu(found: Iterable[Kernel]) -> dict[str, float]:
+    return {device: _seconds(members) for device, members in grouped((one.device, one) for one in found).items()}
 
 
 def _seconds(found: Iterable[Kernel]) -> float:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
 from ncu_roofline.analyses.hierarchical.kernels import Drawn
 from ncu_roofline.analyses.hierarchical.style import ChartRoof, level_style, precision_label
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, plural, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.tables import EXECUTED
@@ -104,16 +105,13 @@ def chart(frames: Frames, limit: int = MAX_KERNELS) -> RooflineChart:
     found, every, asked = kernels.kernels_of(frames), list(_series_of(frames)), getattr(frames, "asked", ())
     series = [one for one in every if asked or not one.side]
     aside = {one.precision for one in every} - {one.precision for one in series}
-    longest = defaultdict[str, float](float)
-    for row in found.values():
-        longest[row.device] += row.seconds if math.isfinite(row.seconds) else 0.0
+    longest = kernels.seconds_by_gpu(found.values())
     drawn, total = kernels.largest(found.values(), {one.kernel for one in series}, limit)
     matter = {kernel.label: kernel.matters for kernel in drawn}
-    groups: dict[tuple[str, str], list[Series]] = {}
-    for one in series:
-        if one.kernel in matter:
-            groups.setdefault((one.device, one.group), []).append(one)
-    order = sorted(groups, key=lambda key: (-longest[key[0]], key[0], key[1] != "core", *style.precision_order(key[1])))
+    groups = grouped(((one.device, one.group), one) for one in series if one.kernel in matter)
+    order = sorted(
+        groups, key=lambda key: (-longest.get(key[0], 0.0), key[0], key[1] != "core", *style.precision_order(key[1]))
+    )
     notable = [key for key in order if any(matter[one.kernel] for one in groups[key])] or order
     roofs, several = style.roof_rows(frames), len({device for device, _ in groups}) > 1
     panels = [_panel_of(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:MAX_PANELS]]
@@ -289,10 +287,7 @@ def _roof_marks(panel: Panel, both: bool) -> Iterator[draw.Mark]:
 
 
 def _sweeps(panel: Panel) -> list[list[Series]]:
-    found: dict[tuple[str, str], list[Series]] = {}
-    for one in panel.series:
-        if one.step >= 0:
-            found.setdefault((one.kernel, one.precision), []).append(one)
+    found = grouped(((one.kernel, one.precision), one) for one in panel.series if one.step >= 0)
     return [sorted(steps, key=lambda one: one.step) for steps in found.values() if len(steps) > 1]
 
 
@@ -430,10 +425,7 @@ def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
     levels = style.level_order(dots | {roof.level for panel in data.panels for roof in panel.roofs if roof.level})
     found = [draw.Key(labels.get(level) or level_style(level).label, "dot", level_style(level)) for level in levels]
     several = {one for panel in data.panels if len(panel.precisions) > 1 for one in panel.precisions}
-    fills: dict[str, list[str]] = {}  # of all panels
-    for precision, fill in data.fills.items():
-        if precision in several:
-            fills.setdefault(fill, []).append(precision_label(precision))
+    fills = grouped((fill, precision_label(precision)) for precision, fill in data.fills.items() if precision in several)
     found += [draw.Key(" or ".join(names), "dot", fill=fill) for fill, names in fills.items()]
     for origin in data.origins:
         line = "theory" if len(data.origins) > 1 and origin == "theoretical" else "roof"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.chips import Level, Precision, load_instructions, load_spec
@@ -96,7 +97,7 @@ def precision_label(precision: str) -> str:
     """What a precision or a kind of instruction is called: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"; ids of other tools
     that nobody knows are readable as they are."""
     family, *rest = precision.split(".")
-    return _labels().get(precision) or " ".join([family.upper(), *rest])
+    return _labels().get(precision) or " ".join(["Tensor" if family == "tensor" else family.upper(), *rest])
 
 
 def precision_order(precision: str) -> tuple[int, str]:
@@ -177,22 +178,17 @@ RoofRow = tuple[Any, ...]  # id, kind, level, precision, label, unit, origin, va
 def roof_rows(frames: Frames) -> dict[str, list[RoofRow]]:
     """What the frame of roofs says of each GPU: of thousands of platforms each is one."""
     columns = ("roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
-    found: dict[str, list[RoofRow]] = {}
-    for device, *row in rows(frames, "roofs", "device", *columns):
-        found.setdefault(device, []).append(tuple(row))
-    return found
+    return grouped((device, tuple(row)) for device, *row in rows(frames, "roofs", "device", *columns))
 
 
 def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
-    found: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, list[list[float]]]]] = {}
-    for roof, kind, level, precision, label, unit, origin, *values in given:
-        if origin != UNUSED:
-            _, spans = found.setdefault((roof, kind), ((level, precision, clean(label), unit), {}))
-            spans.setdefault(origin, []).append(values)
-    return [
-        ChartRoof(*key, *about, {origin: Band.of(of_origin) for origin, of_origin in spans.items()})
-        for key, (about, spans) in found.items()
-    ]
+    found = []
+    for (roof, kind), members in grouped((row[:2], row) for row in given if row[6] != UNUSED).items():
+        _, _, level, precision, label, unit, *_ = members[-1]
+        spans = grouped((row[6], row[7:]) for row in members)
+        bands = {origin: Band.of(of_origin) for origin, of_origin in spans.items()}
+        found.append(ChartRoof(roof, kind, level, precision, clean(label), unit, bands))
+    return found
 
 
 def covers(roof_precision: str, precisions: set[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
@@ -66,10 +67,9 @@ def kernels_table(frames: Frames) -> Table:
     """
     works, found = works_of(frames), kernels.kernels_of(frames)
     dots = [one for key, one in found.items() if key in works]
-    groups: dict[object, list[kernels.Kernel]] = {}  # steps of a sweep stay together, in their order
-    for one in (*dots, *kernels.by_time(one for key, one in found.items() if key not in works)):
-        groups.setdefault(one.kernel if one.step >= 0 else id(one), []).append(one)
-    members, stakes = list(groups.values()), []
+    every = (*dots, *kernels.by_time(one for key, one in found.items() if key not in works))
+    # Steps of a sweep stay together, in their order.
+    members, stakes = list(grouped((one.kernel if one.step >= 0 else id(one), one) for one in every).values()), []
     for steps in members:
         timed = [one for one in steps if one.seconds > 0]
         saved = sum(at_stake(one.seconds, one.recoverable) for one in timed)

@@ -17,6 +17,7 @@ from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precis
 from ncu_roofline.analyses.time import text as words
 from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, factor, format_value
 from ncu_roofline.rendering.chart import Axis, Chart, Contours, Key, Line, Mark, Panel, Point, Region, Roof, Text
@@ -181,10 +182,7 @@ def _symbols(symbols: Sequence[Row], place: str, role: str) -> Iterator[Mark]:
 
 
 def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in symbols:
-        if row["step"] >= 0:
-            found.setdefault(row["kernel"], []).append(row)
+    found = grouped((row["kernel"], row) for row in symbols if row["step"] >= 0)
     return [sorted(steps, key=lambda row: int(row["step"])) for steps in found.values()]
 
 

@@ -11,6 +11,7 @@ from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, why
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.document import Document, Note, Table
@@ -55,10 +56,8 @@ def about(frames: TimeRoofline) -> list[str]:
 
 def absent_notes(frames: TimeRoofline) -> Iterator[str]:
     """What has no place on logarithmic axes: how many, why, time and bytes."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for status, share, traffic in rows(frames, "absent", "status", "time_share", "traffic"):
-        found.setdefault(status, []).append((share, traffic))
-    for status, members in found.items():
+    absent = rows(frames, "absent", "status", "time_share", "traffic")
+    for status, members in grouped((status, numbers) for status, *numbers in absent).items():
         time = captions.of_the_time(share for share, _ in members).removeprefix(", ") or "unknown time"
         moved = [traffic for _, traffic in members if math.isfinite(traffic)]
         bytes_text = f" and {format_value(sum(moved), 'byte', 3)} of traffic" if moved else ""
@@ -77,9 +76,7 @@ def _tables(frames: TimeRoofline) -> tuple[Table, Table, Table]:
     words, labels = {"level": level_style(frames.level).label}, kernel_labels(frames)
     symbols = [row for row in records(table(frames, "points")) if drawable(row["traffic"], row["work"])]
     symbols = [{**row, "kernel": labels[row["report"], row["kernel"]]} for row in symbols]
-    seconds = defaultdict[str, float](float)
-    for row in symbols:
-        seconds[row["kernel"]] += row["seconds"]
+    seconds = {kernel: sum(times) for kernel, times in grouped((row["kernel"], row["seconds"]) for row in symbols).items()}
     symbols.sort(key=lambda row: (-seconds[row["kernel"]], row["kernel"], row["device"], row["step"], -row["seconds"]))
     units = defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))
     machines = [{**row, "unit": units[row["precision"]]} for row in records(table(frames, "machines"))]
