@@ -166,7 +166,7 @@ def test_the_largest_kernels_by_time_have_numbers_where_shapes_do_not_suffice() 
     frames = make_roofline(45)
     data = chart(frames)
     times = frames.kernels[frames.kernels.status == "ok"].nlargest(30, "seconds").kernel.tolist()
-    assert ([kernel.label for kernel in data.kernels], data.total) == (times, 45)
+    assert ([kernel.kernel for kernel in data.kernels], data.total) == (times, 45)
     assert any("The 30 largest of 45 kernels by time are drawn" in note for note in footnotes(frames, data))
     assert not [label for label in plan_of(make_roofline(12)).labels if label.mark.role == "number"]
     labels = plan_of(make_roofline(30)).labels
@@ -236,7 +236,7 @@ def test_precisions_differ_by_fill_and_bands_hold_the_roofs_of_all_launches() ->
     assert faces["dots-left"].get_fillstyle() == "left"
     names = [text.get_text() for text in texts if text.get_gid() in ("key", "label-name")]
     assert {"FP64", "FP32", "FP16"} <= set(names)
-    assert all(len([name for name in names if name.startswith(one.label[:8])]) == 1 for one in chart(frames).kernels)
+    assert all(len([name for name in names if name.startswith(one.kernel[:8])]) == 1 for one in chart(frames).kernels)
     roof = frames.roofs[frames.roofs.roof == "tensor.fp16.mma"].iloc[0]
     corners = [one.get_xy()[:, 1] for one in made.findobj(Polygon) if one.get_gid() == "band"]
     (flat,) = [ys for ys in corners if ys[0] == ys[1] == pytest.approx(roof.value_max)]

@@ -160,9 +160,9 @@ def subtitle(frames: Frames) -> str:
     return " \N{MIDDLE DOT} ".join(filter(None, facts))
 
 
-def drawn_note(drawn: Sequence[kernels.Drawn], total: int) -> str:
+def drawn_note(drawn: Sequence[kernels.Kernel], total: int) -> str:
     """How many of the kernels a picture has, "" where it has all."""
-    part = of_the_time(kernel.share for kernel in drawn).removeprefix(", ")
+    part = of_the_time(kernel.time_share for kernel in drawn).removeprefix(", ")
     text = f"The {len(drawn)} largest of {plural(total, 'kernel')} by time are drawn{f' ({part})' if part else ''}."
     return text if len(drawn) < total else ""
 

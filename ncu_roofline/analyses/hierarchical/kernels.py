@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -64,20 +64,6 @@ class Kernel(SimpleNamespace):
         self.launches_text = f"longest of {self.launches}" if self.longest else str(self.launches)
         less = "\N{LESS-THAN OR EQUAL TO}" if self.headroom_or_less == 1 else ""
         self.headroom_text = f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
-
-
-class Drawn(NamedTuple):
-    """A kernel in a picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name.
-
-    ``recoverable``: seconds that its headroom would save, all of its time where that is unknown; NaN without a time.
-    ``matters`` where it takes more than next to none of the time of a GPU: only then its dots decide how far the axes reach.
-    """
-
-    label: str
-    share: float
-    mark: str
-    recoverable: float
-    matters: bool
 
 
 class Answer(NamedTuple):
@@ -158,28 +144,21 @@ def works_of(frames: Frames, columns: Iterable[str]) -> dict[Key, list[list[dict
     return found
 
 
-def largest(every: Iterable[Kernel], drawable: set[str], limit: int) -> tuple[tuple[Drawn, ...], int]:
-    """The kernels that can be drawn, the longest of ``every`` first, and how many there are."""
+def largest(every: Iterable[Kernel], drawable: set[str], limit: int) -> tuple[list[Kernel], int]:
+    """The kernels that can be drawn, a row for each name, the longest of ``every`` first, and how many there are.
+
+    They have ``marked``, the name with a mark where tensor work is unknown, and ``matters`` where one takes more than next to
+    none of the time of a GPU: only then its dots decide how far the axes reach.
+    """
     given = list(every)
-    members = grouped((one.kernel, one) for one in given)
-    whole = seconds_by_gpu(given)
-
-    def drawn(label: str) -> Drawn:
-        mine = members.get(label, [])
-        share = math.fsum(one.time_share for one in mine if math.isfinite(one.time_share))
-        timed = [one for one in mine if math.isfinite(one.seconds)]
-        saved = [one.recoverable if math.isfinite(one.recoverable) else one.seconds for one in timed]
-        spent = grouped((one.device, one.seconds) for one in mine)
-        return Drawn(
-            label,
-            share or math.nan,
-            MARK if any(one.tensor_unknown for one in mine) else "",
-            sum(saved) if saved else math.nan,
-            any(not sum(seconds) < MATTERS * whole[device] for device, seconds in spent.items()),
-        )
-
-    order = sorted(drawable, key=lambda label: (-_seconds(members.get(label, ())), label))
-    return tuple(map(drawn, order[:limit])), len(order)
+    unknown, whole = {one.kernel for one in given if one.tensor_unknown}, seconds_by_gpu(given)
+    spent = grouped(((one.device, one.kernel), one.seconds) for one in given)
+    matter = {name for (device, name), seconds in spent.items() if not sum(seconds) < MATTERS * whole[device]}
+    found = [one for one in per_kernel(given, lambda one: one.kernel) if one.kernel in drawable]
+    for one in found:
+        one.marked = f"{one.kernel} {MARK}" if one.kernel in unknown else one.kernel
+        one.matters = one.kernel in matter
+    return found[:limit], len(found)
 
 
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:
@@ -198,12 +177,14 @@ def ranked(found: Iterable[Kernel]) -> list[Kernel]:
     return [given[place] for place in order((one.device, one.seconds, one.recoverable) for one in given)]
 
 
-def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
+def per_kernel(
+    found: Iterable[Kernel], by: Callable[[Kernel], Hashable] = lambda one: (one.device, one.kernel, one.step)
+) -> list[Kernel]:
     """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
 
     Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
     """
-    groups = grouped(((one.device, one.kernel, one.step), one) for one in by_time(found))
+    groups = grouped((by(one), one) for one in by_time(found))
     kernels = []
     for longest, *others in groups.values():
         summed: dict[str, Any] = {"longest": True} if others else {}

@@ -13,13 +13,14 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
-from ncu_roofline.analyses.hierarchical.kernels import Drawn
+from ncu_roofline.analyses.hierarchical.kernels import Kernel
 from ncu_roofline.analyses.hierarchical.style import ChartRoof, level_style, precision_label
 from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, plural, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.chips.verdict import REACHED
+from ncu_roofline.model.selection import at_stake
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as draw
 from ncu_roofline.rendering.chart import MARKERS
@@ -83,7 +84,7 @@ class RooflineChart(NamedTuple):
     """
 
     panels: Sequence[Panel]
-    kernels: Sequence[Drawn]
+    kernels: Sequence[Kernel]
     total: int
     panels_left_out: int
     fills: Mapping[str, str]
@@ -107,7 +108,7 @@ def chart(frames: Frames, limit: int = MAX_KERNELS) -> RooflineChart:
     aside = {one.precision for one in every} - {one.precision for one in series}
     longest = kernels.seconds_by_gpu(found.values())
     drawn, total = kernels.largest(found.values(), {one.kernel for one in series}, limit)
-    matter = {kernel.label: kernel.matters for kernel in drawn}
+    matter = {kernel.kernel: kernel.matters for kernel in drawn}
     groups = grouped(((one.device, one.group), one) for one in series if one.kernel in matter)
     order = sorted(
         groups, key=lambda key: (-longest.get(key[0], 0.0), key[0], key[1] != "core", *style.precision_order(key[1]))
@@ -116,7 +117,7 @@ def chart(frames: Frames, limit: int = MAX_KERNELS) -> RooflineChart:
     roofs, several = style.roof_rows(frames), len({device for device, _ in groups}) > 1
     panels = [_panel_of(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:MAX_PANELS]]
     shown = {one.kernel for panel in panels for one in panel.series}
-    kept = [kernel for kernel in drawn if kernel.label in shown]
+    kept = [kernel for kernel in drawn if kernel.kernel in shown]
     left_out = max(len(order) - len(panels or [()]), 0)
     if not panels:  # the roofs of the first GPU
         unit = style.default_unit(frames)
@@ -125,11 +126,9 @@ def chart(frames: Frames, limit: int = MAX_KERNELS) -> RooflineChart:
         ]
         panels = [Panel("", unit, (), known)]
     # The symbols of the widest precision of a group are filled wholly, those of the next not at all, others by halves.
-    fills, present = dict[str, str](), defaultdict[str, set[str]](set)
-    for (_, group), members in groups.items():
-        present[group] |= {one.precision for one in members}
+    fills, present = dict[str, str](), grouped((one.group, one.precision) for members in groups.values() for one in members)
     for precisions in present.values():
-        for index, precision in enumerate(sorted(precisions, key=style.precision_order)):
+        for index, precision in enumerate(sorted(set(precisions), key=style.precision_order)):
             fills.setdefault(precision, _FILLS[index % len(_FILLS)])
     return RooflineChart(panels, kept, total, left_out, fills, sum(longest.values()), sorted(aside, key=style.precision_order))
 
@@ -357,7 +356,7 @@ def picture(frames: Frames, *, top: int = MAX_KERNELS, size: str = "equal") -> d
     dotted = any(panel.series for panel in data.panels)
     bars = kernels.per_kernel(absent) if kernels.tells(frames, absent) else []
     data = data._replace(panels=()) if bars and not dotted else data
-    saving = sorted(data.kernels, key=lambda kernel: -kernel.recoverable if kernel.recoverable > 0 else 0.0)
+    saving = sorted(data.kernels, key=lambda kernel: -at_stake(kernel.seconds, kernel.recoverable))
     panels = [_panel(panel, data, saving, by_time) for panel in data.panels]
     blocks: list[Sequence[draw.Block]] = [panels[start : start + 2] for start in range(0, len(panels), 2)]
     notes = footnotes(frames, data)
@@ -404,12 +403,12 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     return [note for note in (*notes, captions.roof_note(frames), *captions.notes_of(frames, doubts=True)) if note]
 
 
-def legend_names(drawn: Sequence[Drawn]) -> dict[str, str]:
+def legend_names(drawn: Sequence[Kernel]) -> dict[str, str]:
     """What the legend says of each kernel: its name and share of the time, with its number where shapes are too few."""
     numbered = len(drawn) > len(MARKERS)
     return {
-        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(f'{kernel.label} {kernel.mark}'.rstrip(), _LONGEST)}"
-        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
+        kernel.kernel: f"{f'{number} ' if numbered else ''}{shorten(kernel.marked, _LONGEST)}"
+        f"{f'  {percent(kernel.time_share)}' if kernel.time_share > 0 else ''}"
         for number, kernel in enumerate(drawn, 1)
     }
 
@@ -436,7 +435,7 @@ def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
     return [*found, *(draw.Key(text, instead=STEPS) for text in _step_keys(data.panels))]
 
 
-def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Drawn], by_time: bool) -> draw.Panel:
+def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Kernel], by_time: bool) -> draw.Panel:
     """Roofs, ridge points, sweeps, dots in the shape of their kernel, and the names of kernels.
 
     Those are named that could save most, in the panel of most of their work by share of a roof.
@@ -447,21 +446,21 @@ def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Drawn], by_time: 
         seconds, share = (value if value > 0 else 0.0 for value in (one.seconds, one.compute))
         return one.side, -one.step, -seconds, -share, -one.performance
 
-    def best(kernel: Drawn, among: Panel) -> tuple[float, ...]:
-        return min((by_verdict(one) for one in among.series if one.kernel == kernel.label), default=(math.inf,))
+    def best(kernel: Kernel, among: Panel) -> tuple[float, ...]:
+        return min((by_verdict(one) for one in among.series if one.kernel == kernel.kernel), default=(math.inf,))
 
     series = sorted(panel.series, key=by_verdict)
     marks = [*_roof_marks(panel, len(data.origins) > 1), *mixes(panel), *sweep_marks(panel, data.panels)]
     marks += _dots(series, data, by_time)
     for kernel in saving[:_DIRECT]:
         if min(data.panels, key=lambda each: best(kernel, each)) is panel:
-            mine = [one for one in series if one.kernel == kernel.label]
-            more = f"{f' {kernel.mark}' if kernel.mark else ''}{f' {percent(kernel.share)}' if kernel.share > 0 else ''}"
-            labels = tuple(f"{shorten(kernel.label, length)}{more}" for length in (_NAME, _BRIEF))
+            mine = [one for one in series if one.kernel == kernel.kernel]
+            weight = kernel.time_share if kernel.time_share > 0 else 0.0
+            more = f"{kernel.marked.removeprefix(kernel.kernel)}{f' {percent(weight)}' if weight else ''}"
+            labels = tuple(f"{shorten(kernel.kernel, length)}{more}" for length in (_NAME, _BRIEF))
             main = [one for one in mine if one.precision == mine[0].precision]
             places = tuple((x, one.performance) for one in main for _, x in reversed(one.dots))
-            weight = kernel.share if kernel.share > 0 else 0.0
-            marks.append(draw.Text(role="name", labels=labels, places=places, key=kernel.label, weight=weight))
+            marks.append(draw.Text(role="name", labels=labels, places=places, key=kernel.kernel, weight=weight))
     return draw.Panel(panel.title if len(data.panels) > 1 else "", *axes_of(panel.unit), marks, "roofline")
 
 
@@ -470,7 +469,7 @@ def _dots(series: Sequence[Series], data: RooflineChart, by_time: bool) -> Itera
 
     Axes reach to those that carry a verdict, of kernels that matter.
     """
-    matter = {kernel.label for kernel in data.kernels if kernel.matters}
+    matter = {kernel.kernel for kernel in data.kernels if kernel.matters}
     seen = [one for one in series if not one.side and (not matter or one.kernel in matter)] or series
     kept = set(map(id, seen))
     for one in series:

@@ -68,7 +68,7 @@ def chart(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Chart:
     kernels, total = largest(kernels_of(frames).values(), {row["kernel"] for each in found.values() for row in each}, top)
     roofs = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     level = roofs.get(frames.level) or level_style(frames.level).label
-    kept, devices = {kernel.label for kernel in kernels}, list[_Drawn]()
+    kept, devices = {kernel.kernel for kernel in kernels}, list[_Drawn]()
     for device, every in found.items():
         symbols, seconds = [row for row in every if row["kernel"] in kept], defaultdict[str, float](float)
         for row in symbols:
