@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.rendering import chart
 from ncu_roofline.rendering.chart import ROLES, Hue, Line, Mark, Panel, Place, Point, Region, Roof, Text
@@ -19,6 +20,7 @@ from ncu_roofline.rendering.paper import Pen
 if TYPE_CHECKING:
     import numpy as np
 
+_LEFT, _RIGHT, _DOWN, _UP = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}", "\N{DOWNWARDS ARROW}", "\N{UPWARDS ARROW}"
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
 _MIN_DECADES, _MOST_DECADES = 1.3, 10.0  # of axes without roofs
 _NEAR = 3.0  # decades that the axes may grow to show a region
@@ -589,14 +591,13 @@ def _contours(view: View, mark: chart.Contours) -> Iterator[Line]:
 
 def _beyond(panel: Panel, view: View, points: Sequence[Point]) -> Iterator[tuple[Text, int]]:
     """What is said at an edge of the points beyond it, and how many these are."""
-    outside: dict[str, list[Point]] = {}
-    for point in points:
-        if not view.x0 <= point.x <= view.x1:
-            outside.setdefault("\N{LEFTWARDS ARROW}" if point.x < view.x0 else "\N{RIGHTWARDS ARROW}", []).append(point)
-        elif not view.y0 <= point.y <= view.y1:
-            outside.setdefault("\N{DOWNWARDS ARROW}" if point.y < view.y0 else "\N{UPWARDS ARROW}", []).append(point)
-    for arrow, members in outside.items():
-        level = arrow in "\N{LEFTWARDS ARROW}\N{RIGHTWARDS ARROW}"
+
+    def arrow_to(point: Point) -> str:
+        left, down, up = point.x < view.x0, point.y < view.y0, point.y > view.y1
+        return _LEFT if left else _RIGHT if point.x > view.x1 else _DOWN if down else _UP if up else ""
+
+    for arrow, members in grouped((arrow, point) for point in points if (arrow := arrow_to(point))).items():
+        level = arrow in (_LEFT, _RIGHT)
         low, high = (end(point.x if level else point.y for point in members) for end in (min, max))
         if level:  # an intensity has no prefix
             text = " to ".join(map(_plain, (low, high) if high > 1.05 * low else (high,))) + f" {UNITS[panel.x.unit].symbol}"

@@ -7,6 +7,7 @@ dark ground the same hues, lightened.  Levels are also told apart by their place
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,10 +15,11 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value, range_text
-from ncu_roofline.chips import Level, Precision, load_instructions, load_spec
+from ncu_roofline.chips import Level, load_instructions, load_spec
 from ncu_roofline.chips.spec import PLAIN, SPARE
-from ncu_roofline.chips.tables import Kind
+from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, rows, view_of
 
 WIDE = 0.01  # clocks jitter by less; roofs that differ by more are drawn and written as a range
@@ -87,23 +89,23 @@ def apart(precision: str) -> bool:
     return any(kind.id == precision and kind.bytes != counted.transaction for kind in counted.kinds)
 
 
-@cache
-def _labels() -> dict[str, str]:
-    owners: list[Precision | Kind] = [*load_spec().precisions, *load_instructions().kinds]
-    return {"mixed": "All pipes"} | {one.id: one.label for one in owners}
-
-
 def precision_label(precision: str) -> str:
-    """What a precision or a kind of instruction is called: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"; ids of other tools
-    that nobody knows are readable as they are."""
+    """Readable form of an id of a precision or kind of instruction: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
     family, *rest = precision.split(".")
-    return _labels().get(precision) or " ".join(["Tensor" if family == "tensor" else family.upper(), *rest])
+    if family == EXECUTED:
+        return next((kind.label for kind in load_instructions().kinds if kind.id == precision), precision)
+    if precision == MIXED:
+        return "All pipes"
+    if family != "tensor":
+        return " ".join([family.upper(), *rest])
+    types = [re.sub(r"(?<=\d)(?=[a-z])", "/", one).upper() for one in rest[:1]]
+    return " ".join(["Tensor", *types, *("mma.sync" if part == "mma" else part for part in rest[1:])])
 
 
 def precision_order(precision: str) -> tuple[int, str]:
     """Sort key: core precisions from wide to narrow, integers after them, then tensor types, "mixed" last."""
     core = [one.id for one in load_spec().precisions if one.kind == "core"]
-    return (core.index(precision) if precision in core else len(core) + (precision == "mixed"), precision)
+    return (core.index(precision) if precision in core else len(core) + (precision == MIXED), precision)
 
 
 def label_of(name: str) -> str:
@@ -193,7 +195,7 @@ def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
 
 def covers(roof_precision: str, precisions: set[str]) -> bool:
     """Whether a compute roof limits one of ``precisions``; the sum over all pipes is limited by every one."""
-    return "mixed" in precisions or any(
+    return MIXED in precisions or any(
         p == roof_precision or p.startswith(f"{roof_precision}.") or roof_precision.startswith(f"{p}.") for p in precisions
     )
 
@@ -212,7 +214,7 @@ def roofs_of(given: Iterable[RoofRow], precisions: set[str], unit: str) -> list[
         return owner in precisions or (plain and (not owner or (kind == "wall" and not apart(owner))))
 
     found = joined_roofs(filter(goes, given))
-    return tops(found, ()) if "mixed" in precisions else found
+    return tops(found, ()) if MIXED in precisions else found
 
 
 def tops(roofs: Sequence[ChartRoof], bind: Iterable[str]) -> list[ChartRoof]:
