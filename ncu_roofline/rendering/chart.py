@@ -162,9 +162,10 @@ class Text(Mark):
 
 @dataclass(frozen=True, kw_only=True)
 class Line(Mark):
-    """A line through places."""
+    """A line through places; ``name``: the thing that it is of."""
 
     places: tuple[Place, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

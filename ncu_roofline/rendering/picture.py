@@ -286,8 +286,8 @@ def _page(whole: Chart, pen: Pen, header: float, noteless: bool) -> _Page:
 
 
 def _shorter(chart: Chart, whole: Chart) -> Chart | None:
-    """A chart with fewer rows in its longest list, else without its last block, and a note of what it lacks of the ``whole``;
-    None where that would be all."""
+    """A chart with fewer rows in its longest list, else without its last block, else with half of its things, and a note of
+    what it lacks of the ``whole``; None where that would be all."""
 
     def parts(of: Chart) -> int:
         return sum(len(block.rows) if isinstance(block, Listing) else 1 for row in of.rows for block in row)
@@ -299,12 +299,18 @@ def _shorter(chart: Chart, whole: Chart) -> Chart | None:
         rows = [[fewer if block is longest else block for block in row] for row in chart.rows]
     elif sum(map(len, chart.rows)) > 1:
         rows = list(filter(None, [*map(list, chart.rows[:-1]), list(chart.rows[-1][:-1])]))
+    elif len(chart.names) > 1 and chart.rows and isinstance(panel := chart.rows[0][0], Panel):
+        gone = set(list(chart.names)[len(chart.names) // 2 :])
+        things = ({getattr(mark, field, "") for field in ("name", "key")} for mark in panel.marks)
+        rows = [[replace(panel, marks=[mark for mark, of in zip(panel.marks, things, strict=True) if gone.isdisjoint(of)])]]
     else:
         return None
     marked = [mark for row in rows for block in row if isinstance(block, Panel) for mark in block.marks]
     names = {mark.name for mark in marked if isinstance(mark, marks.Point)}
     made = replace(chart, rows=rows, names={name: text for name, text in chart.names.items() if name in names})
-    return replace(made, notes=[*whole.notes, f"{plural(parts(whole) - parts(made), 'part')} left out for lack of room."])
+    lacking = (parts(whole) - parts(made), "part"), (len(whole.names) - len(made.names), "name")
+    told = ", ".join(plural(number, noun) for number, noun in lacking if number)
+    return replace(made, notes=[*whole.notes, f"Left out for lack of room: {told}."])
 
 
 def _filled(chart: Chart, lines: int, pen: Pen, header: float, noteless: bool) -> _Page | None:

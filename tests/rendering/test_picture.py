@@ -306,7 +306,7 @@ def test_what_has_no_room_is_told_below() -> None:
     low, texts = drawn(make_roofline(4, ("fp64", "tensor.fp16", "tensor.int8")), width="5in", height="3.6in")
     assert low.get_size_inches().tolist() == pytest.approx([5.0, 3.6])
     assert sum(axes.get_xscale() == "log" for axes in low.axes) == 1
-    assert "3 parts left out for lack of room" in " ".join(text.get_text() for text in texts)
+    assert "Left out for lack of room: 3 parts" in " ".join(text.get_text() for text in texts)
 
 
 # Names and colours

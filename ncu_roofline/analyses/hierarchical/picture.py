@@ -483,7 +483,7 @@ def _dots(series: Sequence[Series], data: RooflineChart, by_time: bool) -> Itera
             )  # fmt: skip
         if len(one.dots) > 1 and one.step < 0:
             xs = [x for _, x in one.dots]
-            yield draw.Line(role="joined", places=((min(xs), one.performance), (max(xs), one.performance)))
+            yield draw.Line(role="joined", name=one.kernel, places=((min(xs), one.performance), (max(xs), one.performance)))
 
 
 def _listing(shown: Sequence[kernels.Kernel], title: str) -> draw.Listing:
