@@ -28,7 +28,7 @@ LAYERS = (
 )
 # Inside rooms: what stands in one line does not import each other.
 ROOMS = {
-    "base": (("texts", "units"), ("errors", "records"), ("files",)),
+    "base": (("groups", "texts", "units"), ("errors", "records"), ("files",)),
     "formats": (("wire",), ("report", "sass", "sectionfile", "traces"), ("ceilings",), ("inputs",)),
     "plugin": (("generate", "check", "nvrules"), ("machine", "annotate")),
 }

@@ -18,17 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.analyses.portability import Portability
-    from ncu_roofline.analyses.ranks import Ranks
-    from ncu_roofline.analyses.run.frames import Run
-    from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.document import Document
-    from ncu_roofline.rendering.frames import Column, Frames
+    from ncu_roofline.rendering.frames import Column
 
-    Result = Frames | Ranks | Comparison | Portability | SourceRoofline | Run
+    Result = Any  # what an analysis gives: its `view` is a key of ANALYSES
 
 __all__ = ["ANALYSES", "FORMATS", "Analysis", "analysis_of", "format_for", "render", "text_table", "views"]
 

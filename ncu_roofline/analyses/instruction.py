@@ -5,7 +5,7 @@ Source: Ding, Williams, "An Instruction Roofline Model for GPUs" (2019); the cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,8 +23,8 @@ from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
 from ncu_roofline.model.extract import LANES, UNKNOWN_CAPABILITY
-from ncu_roofline.model.kernels import Verdicts, everything_of, kernels_table, remarks_of
-from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, RoofValues
+from ncu_roofline.model.kernels import Verdicts, availability_of, everything_of, kernels_table, remarks_of
+from ncu_roofline.model.measurements import Measurements, Origin, Quantity, RoofValues
 from ncu_roofline.model.plausible import disbelieved, left_out, told
 from ncu_roofline.model.points import ABOVE, LOW_CLOCK, Roofs, points_table
 from ncu_roofline.model.roofline import (
@@ -151,7 +151,7 @@ def _built(every: Measurements, files: Sequence[Ceilings], clock: str, by: str, 
     return InstructionRoofline(
         points,
         of_rows([*_roof_rows(roofs, spec, points, select)], columns.ROOFS),
-        of_columns(kernels | _availability(m, grouping, traffic, chain, kernels["notes"]), columns.KERNELS),
+        of_columns(kernels | _availability(m, grouping, spec, traffic, chain, kernels["notes"]), columns.KERNELS),
         to_collect=tuple(dict.fromkeys(to_collect)),
         sources=gpu_reports(m),
         everything=everything,
@@ -224,45 +224,28 @@ def _roof_rows(roofs: Roofs, spec: Spec, points: dict[str, Any], select: Selecti
 
 
 def _availability(
-    m: Measurements, grouping: Grouping, traffic: Mapping[str, Quantity], levels: Sequence[str], of_hierarchical: Sequence[str]
+    m: Measurements, grouping: Grouping, spec: Spec, traffic: dict[str, Quantity], chain: Sequence[str], of_flops: Sequence[str]
 ) -> dict[str, Any]:
     """Columns of the kernels frame: which rows have instructions and transactions, from any of their launches, and notes.
 
-    ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only those on a level above its roof
-    are true here.
+    ``of_flops``: the notes of the same rows in the hierarchical roofline, of which only those on a level above its roof are
+    true here.
     """
-
-    def known(values: FloatArray) -> Any:
-        return grouping.total(np.isfinite(values).astype(np.float64)) > 0
-
-    missing = Quantity.missing(len(m))
-    work = m.instructions.get(EXECUTED, missing).values
-    executed = grouping.total(np.nan_to_num(work))
-    moved = np.any([np.isfinite(values) for values in (missing.values, *(one.values for one in traffic.values()))], axis=0)
-    has = {EXECUTED: known(work)} | {level: known(traffic.get(level, missing).values) for level in levels}
-    chips = [load_spec().read_as(one) for one in m.capability[grouping.first]]
-    timeless = ~known(m.seconds)
-    reasons = {
-        "foreign": timeless & (disbelieved(m)[grouping.first] != ""),
-        "unknown-chip": np.array([chip is None for chip in chips], dtype=bool) & ~has[EXECUTED],
-        "no-time": timeless,
-        "no-work-metrics": ~has[EXECUTED],
-        "no-instructions": ~(executed > 0),
-        "no-traffic-metrics": ~known(np.where(moved, work, np.nan)),
-    }
-    lacking, notes = [], []
-    low = grouping.mean(m.clock, m.seconds) / m.clock_max[grouping.first] < CLOCK_WARNING
-    for row, (chip, remarks) in enumerate(zip(chips, remarks_of(m, grouping), strict=True)):
-        lacks = chip.lacks if chip else frozenset()
-        lacking.append(" ".join(name for name, there in has.items() if not there[row] and name not in lacks))
-        above = [note for note in of_hierarchical[row].split("; ") if note.startswith(ABOVE)]
-        texts = (remarks, *above, LOW_CLOCK if low[row] else "", chip.caveat if chip else "")
-        notes.append("; ".join(filter(None, texts)))
+    work = m.instructions.get(EXECUTED, Quantity.missing(len(m)))
+    counted, levels = replace(m, work={EXECUTED: work}, traffic=traffic), tuple(dict.fromkeys((*chain, *traffic)))
+    executed = replace(spec, precisions=(replace(spec.precisions[0], section="InstructionRooflineChart"),))
+    found = availability_of(counted, grouping, executed, levels, np.zeros(grouping.count, dtype=bool))
+    low, notes = grouping.mean(m.clock, m.seconds) / m.clock_max[grouping.first] < CLOCK_WARNING, []
+    for row, (remarks, caveat) in enumerate(zip(remarks_of(m, grouping), found["caveats"], strict=True)):
+        above = [note for note in of_flops[row].split("; ") if note.startswith(ABOVE)]
+        notes.append("; ".join(filter(None, (remarks, *above, LOW_CLOCK if low[row] else "", caveat))))
+    status = found["status"]
+    status[status == "zero-flop"] = "no-instructions"
     return {
-        "status": np.select(list(reasons.values()), list(reasons), default="ok").astype(object),
-        "missing": np.array(lacking, dtype=object),
+        "status": status,
+        "missing": found["missing"],
         "notes": np.array(notes, dtype=object),
-        "work": np.where(has[EXECUTED], executed, np.nan),
+        "work": grouping.sum_known(work.values),
     }
 
 

@@ -162,7 +162,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     title = f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}"
     shown, panels = [Key(name, role) for name, role, there in keys if there], [[panel, replace(table, weight=beside)]]
     chart = Chart(title, (), text[:1].upper() + text[1:], panels, shown, {}, notes, note_lines=12)
-    return chart_figure(lambda less: None if less else chart, theme=theme, width=(_PANEL + beside) / 72)
+    return chart_figure(chart, theme=theme, width=(_PANEL + beside) / 72)
 
 
 def _marks(roofs: MachineRoofs) -> list[Any]:

@@ -63,7 +63,7 @@ def kernels_table(
     devices = set(m.device)
     total = sum(one.seconds for one in everything if one.device in devices) or np.nansum(seconds)
     clock, clock_max = grouping.mean(m.clock, m.seconds), m.clock_max[first]
-    judged, available = verdicts.table(), _availability(m, grouping, spec, levels, verdicts.uncounted)
+    judged, available = verdicts.table(), availability_of(m, grouping, spec, levels, verdicts.uncounted)
     work = grouping.sum_known(np.where(m.rates, np.nan, total_flops(m)))
     work = np.where(verdicts.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
     launches = grouping.total(m.invocations.astype(np.float64))
@@ -131,7 +131,7 @@ def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> list[str
     return _each_once(grouping, found)
 
 
-def _availability(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Mask) -> Table:
+def availability_of(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Mask) -> Table:
     """Which rows have which numbers, from any of their launches: why they have points or none, and what they lack."""
     nothing = np.zeros(grouping.count, dtype=bool)
     chips = m.by_gpu(lambda _, capability: spec.read_as(capability))[grouping.first]

@@ -61,7 +61,7 @@ class Role:
     rank: int = 11  # labels of the lowest are placed first
     price: float = 0.0  # what covering it costs others
     most: float = math.inf  # what a place of its label may cost
-    way: str = "around"  # the place, away from it with a line to it ("callout"), or "below"
+    way: str = "around"  # the place, away from it with a line to it ("callout"), "below", or along the "edge" that it is at
     margin: float = 0.6  # around the label
     gap: float = 1.8  # beside its symbol
     reach: int = 2  # away, in lines
@@ -82,7 +82,7 @@ ROLES = {
     "before": Role("text", size=4.8, ring=0.9, shape="o"),
     "after": Role("text", size=4.8, shape="o", edge=""),
     "bar": Role("compute", size=4.6, shape="s"),
-    "edge": Role("faint", 1.1, order=8, rank=0, price=3.0, most=5.0, reach=5),
+    "edge": Role("faint", rank=0, most=5.0, reach=5, leader=False),
     "overhead": Role("faint", 0.8, _DASHED, 2, rank=0, price=1.0, most=9.0),
     "roof": Role("compute", 1.3, **_ROOF),
     "roof-upon": Role("compute", 1.3, (0, (6, 6)), **_ROOF),  # upon another one, which shows through its gaps
@@ -96,13 +96,13 @@ ROLES = {
     "limit": Role("compute", 1.0, _DOTTED, order=2.5, alpha=0.8, rank=OF_ROOFS),
     "balance": Role("compute", 1.2, rank=OF_ROOFS, price=1.2, most=9.0),
     "band": Role("compute", order=1.5, alpha=0.16),
-    "mix": Role("compute", 1.0, (0, (2.4, 1.6)), rank=2, price=0.6, most=3.0, margin=1.0, told=True),
+    "mix": Role("compute", 1.0, (0, (2.4, 1.6)), rank=2, price=0.3, most=3.0, margin=1.0, told=True),
     "step": Role("text", rank=3, most=3.2, way="callout", margin=0.4),
     "loop-name": Role("text", rank=5, most=8.0, way="callout", gap=2.9),
     "name": Role("text", rank=OF_NAMES, way="callout"),
     "number": Role("text", rank=7, reach=3),
     "factor": Role("faint", rank=7, most=3.5, reach=1, gap=3.0),  # further away it would read as another symbol's
-    "corner": Role("text", rank=9, most=1.2),
+    "corner": Role("text", rank=9, most=1.2, way="edge", reach=6, leader=False),
     "contour": Role("grid", 0.7, order=1.5, rank=10, price=0.1, most=1.5),
     "joined": Role("connector", 0.6, order=4, price=0.25),
     "trajectory": Role("connector", 0.7, order=4, alpha=0.75, arrow="middle", price=0.3),
@@ -138,7 +138,7 @@ class Mark:
 @dataclass(frozen=True, kw_only=True)
 class Point(Mark):
     """A symbol of the thing ``name``, whose shape it has; the one of most ``weight`` bears its number.  ``size`` (points) where
-    it is not that of its role; ``of`` is told where it lies beyond the axes."""
+    it is not that of its role."""
 
     x: float
     y: float
@@ -147,13 +147,12 @@ class Point(Mark):
     size: float = 0.0
     weight: float = 0.0
     extent: int = SEEN
-    of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Mark):
-    """A label beside one of some places, rather the first; without room the entries of ``key`` are in the legend, and it is its
-    ``brief`` label or left out."""
+    """A label beside one of some places (0 and inf: the ends of the axes), rather the first; without room the entries of
+    ``key`` are in the legend, and it is its ``brief`` label or left out."""
 
     places: tuple[Place, ...]
     key: str = ""
@@ -163,10 +162,10 @@ class Text(Mark):
 
 @dataclass(frozen=True, kw_only=True)
 class Line(Mark):
-    """A line through places; ``beside``: the values that a mix of instructions is of."""
+    """A line through places; ``name``: the thing that it is of."""
 
     places: tuple[Place, ...]
-    beside: tuple[float, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +194,6 @@ class Region(Mark):
 
     x: float
     y: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Corner(Mark):
-    """The name of what is around the "upper left" or "lower right" corner of the axes."""
-
-    where: str
 
 
 @dataclass(frozen=True)
@@ -246,11 +238,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Row:
-    """A thing in a list: its name and what goes below that, scales, and what is said at the end; ``name``'s shape if it has."""
+    """A thing in a list: its name and what stands beside that, scales, and what is said at the end; its ``shape`` if it has."""
 
     name: str
     scales: Sequence[Scale]
-    below: str = ""
+    more: str = ""
     end: str = ""
     hue: Hue | None = None
     shape: str = ""
@@ -258,9 +250,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """Things below each other.  ``heads``: of each scale and of what is said at the end; ``axis``: names of the axis of
-    percentages below, with a ``limit``; ``parts`` of the width are for names and ends, above the scales below ``least``
-    fonts."""
+    """Things below each other, each a line of texts above its scales.  ``heads``: of each scale and of what is said at the
+    end; ``axis``: names of the axis of percentages below, with a ``limit``."""
 
     title: str
     heads: Sequence[str]
@@ -268,8 +259,6 @@ class Listing:
     keys: Sequence[Key] = ()
     axis: tuple[str, ...] = ()
     limit: float = 0.0
-    parts: tuple[float, float] = (0.3, 0.22)
-    least: float = 58.0
     weight: float = 1.0
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.document import Column as Column
 from ncu_roofline.rendering.document import Document, Note
@@ -62,9 +63,8 @@ def view_of(frames: object) -> str:
 def by_gpu(frames: Frames) -> dict[str, Frames]:
     """The frames (of several GPUs a dataclass) of each GPU model by its name, that with most time first, with shares of its
     time; the frames themselves where there is one."""
-    time: dict[str, float] = {}
-    for device, seconds in rows(frames, "kernels", "device", "seconds"):
-        time[device] = time.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+    times: dict[str, list[float]] = grouped(rows(frames, "kernels", "device", "seconds"))
+    time = {device: sum(seconds for seconds in known if seconds > 0) for device, known in times.items()}
     if len(time) < 2:
         return dict.fromkeys(time or [""], frames)
     whole = time | {device: seconds for device, _, _, seconds in getattr(frames, "everything", ())}

@@ -35,7 +35,8 @@ def self_contained(
     """A page from the template of a folder: plotly (with ``bundle``), ``scripts`` and ``data``, which is JSON.
 
     Template, styles and scripts are files beside the modules of the package ``folder``, or those that all pages share: the
-    template extends shell.html.j2, which says what of ``values`` it takes.  Raises ValueError for an unknown theme."""
+    template extends shell.html.j2, which says what of ``values`` it takes; subtitle, notes, reports and explanations (as
+    `explanations_of`) need not be clean.  Raises ValueError for an unknown theme."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     if theme not in PAGE_THEMES:
@@ -52,7 +53,9 @@ def self_contained(
     lines = (line.strip() for name in (*_SCRIPTS, *scripts) for line in asset(name).splitlines())
     script = "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
     units = {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()}
-    given: dict[str, Any] = {"answers": (), "explanations": (), "lacking": False, "notes": (), "reports": (), **values}
+    given: dict[str, Any] = {"answers": (), "lacking": False, "subtitle": "", **values}
+    given |= {name: [one_line(text) for text in values.get(name, ()) if text] for name in ("notes", "reports")}
+    given |= {"subtitle": one_line(given["subtitle"]), "explanations": explanations_of(values.get("explanations", ()))}
     # The content security policy: only these scripts run, and nothing is fetched from or sent to anywhere.
     hashes = (hashlib.sha256(text.encode()).digest() for text in (plotly, script) if text)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
-from itertools import count, cycle, pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
 from ncu_roofline.rendering.paper import DEFAULT, SMALLEST, PaperError, Pen, drawable, measurer, paper_of
-from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
+from ncu_roofline.rendering.plan import Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
 _NOTE_LINES = 3  # where the height is given
 _PASSES = 5
 _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
-_TOWARDS = {"<": (-1, 0), ">": (1, 0), "v": (0, -1), "^": (0, 1)}
+_HEADS = 4.6  # points across an arrow head
 _CSS = 96.0  # pixels per inch
 _MOST_DOTS = 100.0  # million, of a png: four bytes each while it is drawn
 _DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
@@ -116,31 +116,28 @@ def _themed(light: bytes, dark: bytes) -> bytes:
     return light.replace(b"</style>", b"@media (prefers-color-scheme: dark){%b}</style>" % rules, 1)
 
 
-def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
-    """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`.
+def figure_of(chart: Callable[..., Chart]) -> Callable[..., Figure]:
+    """What draws the chart that a function makes of frames: with its keywords, and the options of `chart_figure`.
 
     Its attribute ``caption`` gives lines for the caption of a figure in a paper: all of its text, or facts and notes alone.
     """
-    frames, *own = inspect.signature(charts).parameters.values()
-    paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name != "charts"]
+    frames, *own = inspect.signature(chart).parameters.values()
+    paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name != "chart"]
 
     def figure(frames: Any, **options: Any) -> Figure:
         mine = {each.name: options.pop(each.name) for each in own if each.name in options}
-        return chart_figure(charts(frames, **mine), **options)
+        return chart_figure(chart(frames, **mine), **options)
 
     def caption(frames: Any, whole: bool) -> list[str]:
-        if not (chart := charts(frames)(0)):
-            return []
-        symbols = [f"{name} ({symbol})" for name, symbol in zip(chart.names, marks.MARKERS.values(), strict=False)]
-        drawn = [f"Kernels: {', '.join(symbols)}."] if whole and 1 < len(chart.names) == len(symbols) else []
-        return [*(f"{chart.title}.", *chart.sentences) * whole, chart.facts, *drawn, *chart.notes]
-
-    figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
+        made = chart(frames)
+        symbols = [f"{name} ({symbol})" for name, symbol in zip(made.names, marks.MARKERS.values(), strict=False)]
+        drawn = [f"Kernels: {', '.join(symbols)}."] if whole and 1 < len(made.names) == len(symbols) else []
+        return [*(f"{made.title}.", *made.sentences) * whole, made.facts, *drawn, *made.notes]
 
     def onto(frames: Any, axes: Axes, **options: Any) -> None:
-        if chart := charts(frames)(0):
-            draw_onto(axes, chart, **options)
+        draw_onto(axes, chart(frames), **options)
 
+    figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
     figure.caption, figure.onto = caption, onto  # type: ignore[attr-defined]
     return figure
 
@@ -176,7 +173,7 @@ class _Page(NamedTuple):
 
 
 def chart_figure(
-    charts: Callable[[int], Chart | None],
+    chart: Chart,
     *,
     title: str | None = None,
     theme: str = "light",
@@ -187,7 +184,7 @@ def chart_figure(
     preset: str | None = None,
     bare: bool = False,
 ) -> Figure:
-    """The first of ``charts`` that the paper has room for, from complete (0) on, as a figure of its own, outside pyplot.
+    """A chart as a figure of its own, outside pyplot; as much of it as the paper has room for.
 
     ``bare``: chart and legend alone, for a paper whose caption says the rest; nor has a column notes below the chart.
 
@@ -201,7 +198,7 @@ def chart_figure(
 
     pen = Pen(theme, paper_of(width, height, font, dpi, preset))
     untitled = 1.65 * pen.title if title == "" else 0.0  # what a title would take
-    page = _page(charts, pen, 0.0 if bare else _header_height(0, pen) - untitled, bare or preset == "column")
+    page = _page(chart, pen, 0.0 if bare else _header_height(0, pen) - untitled, bare or preset == "column")
     wide, high, chart = pen.paper.width, page.height, page.chart
     pen.shapes = dict(zip(chart.names, cycle(marks.MARKERS), strict=False))
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
@@ -218,11 +215,9 @@ def chart_figure(
         named = chart.title if title is None else title
         pen.put(sheet, pen.edge, top, clean(named), pen.title, room=room, va="top", weight="bold")
         for place, line in enumerate(page.heading):
-            parts = line.split(_DOT)
-            while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
-                parts.pop()
-            at = top - 1.65 * pen.title - 1.5 * pen.key * place
-            pen.put(sheet, pen.edge, at, _DOT.join(parts), pen.key, "faint", room, va="top")
+            parts, at = line.split(_DOT), top - 1.65 * pen.title - 1.5 * pen.key * place
+            shorter = [_DOT.join(parts[:number]) for number in range(len(parts), 0, -1)]
+            pen.put(sheet, pen.edge, at, pen.first_fitting(shorter, pen.key, room), pen.key, "faint", va="top")
     axes, view = None, None
     for slot in page.slots:
         block, bottom = slot.block, high - slot.top - slot.height
@@ -234,12 +229,7 @@ def chart_figure(
             _draw_table(sheet, (slot.left, bottom, slot.height), block, view, pen)
         elif slot.plan:
             axes, view = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=pen.colours.ground), slot.plan.view
-            _draw(axes, slot.plan, pen)
-            if box := slot.plan.legend:
-                corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
-                frame = axes_at(*corner, box.width, box.height, facecolor=pen.colours.ground, zorder=3)
-                _draw_frame(frame, box, pen)
-                _draw_legend(frame, 0, 0, page.inside, pen)
+            _draw(axes, slot.plan, page.inside, pen)
     if chart.empty:
         if not (axes and view):
             view = View(1, 2, 1, 2, 0.8 * wide, high - page.foot - _header_height(len(page.heading), pen))
@@ -265,18 +255,7 @@ def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
     pen.shapes = dict(zip(chart.names, cycle(marks.MARKERS), strict=False))
     (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
     assert slot.plan is not None
-    _draw(axes, slot.plan, pen)
-    if box := slot.plan.legend:
-        corner = ((box.x - box.width / 2) / wide, (box.y - box.height / 2) / high)
-        frame = axes.inset_axes((*corner, box.width / wide, box.height / high), facecolor=pen.colours.ground, zorder=3)
-        _draw_frame(frame, box, pen)
-        _draw_legend(frame, 0, 0, inside, pen)
-
-
-def _draw_frame(frame: Axes, box: Box, pen: Pen) -> None:
-    frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
-    for spine in frame.spines.values():
-        spine.set(color=pen.colours.grid, linewidth=0.6)
+    _draw(axes, slot.plan, inside, pen)
 
 
 def _header_height(lines: int, pen: Pen) -> float:
@@ -295,16 +274,43 @@ def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str,
     return "\n".join(lines), Box(*place, wide, tall)
 
 
-def _page(charts: Callable[[int], Chart | None], pen: Pen, header: float, noteless: bool) -> _Page:
+def _page(whole: Chart, pen: Pen, header: float, noteless: bool) -> _Page:
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
-    for less in count():
-        chart = charts(less)
-        if not chart:
-            break
+    chart: Chart | None = whole
+    while chart:
         for lines in (_NOTE_LINES, 0) if pen.paper.height else (chart.note_lines,):
             if page := _filled(chart, lines, pen, header, noteless):
                 return page
+        chart = _shorter(chart, whole)
     raise PaperError(f"height {pen.paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
+
+
+def _shorter(chart: Chart, whole: Chart) -> Chart | None:
+    """A chart with fewer rows in its longest list, else without its last block, else with half of its things, and a note of
+    what it lacks of the ``whole``; None where that would be all."""
+
+    def parts(of: Chart) -> int:
+        return sum(len(block.rows) if isinstance(block, Listing) else 1 for row in of.rows for block in row)
+
+    lists = [block for row in chart.rows for block in row if isinstance(block, Listing)]
+    longest = max(lists, key=lambda block: len(block.rows), default=None)
+    if longest and len(longest.rows) > 1:
+        fewer = replace(longest, rows=longest.rows[: len(longest.rows) * 3 // 4])
+        rows = [[fewer if block is longest else block for block in row] for row in chart.rows]
+    elif sum(map(len, chart.rows)) > 1:
+        rows = list(filter(None, [*map(list, chart.rows[:-1]), list(chart.rows[-1][:-1])]))
+    elif len(chart.names) > 1 and chart.rows and isinstance(panel := chart.rows[0][0], Panel):
+        gone = set(list(chart.names)[len(chart.names) // 2 :])
+        things = ({getattr(mark, field, "") for field in ("name", "key")} for mark in panel.marks)
+        rows = [[replace(panel, marks=[mark for mark, of in zip(panel.marks, things, strict=True) if gone.isdisjoint(of)])]]
+    else:
+        return None
+    marked = [mark for row in rows for block in row if isinstance(block, Panel) for mark in block.marks]
+    names = {mark.name for mark in marked if isinstance(mark, marks.Point)}
+    made = replace(chart, rows=rows, names={name: text for name, text in chart.names.items() if name in names})
+    lacking = (parts(whole) - parts(made), "part"), (len(whole.names) - len(made.names), "name")
+    told = ", ".join(plural(number, noun) for number, noun in lacking if number)
+    return replace(made, notes=[*whole.notes, f"Left out for lack of room: {told}."])
 
 
 def _filled(chart: Chart, lines: int, pen: Pen, header: float, noteless: bool) -> _Page | None:
@@ -354,7 +360,7 @@ def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Sl
             elif isinstance(block, Timeline):
                 high = (len(block.bands) * _BAND + _STRIP) * pen.scale
             else:
-                _, top, step = _rows_of(block, width, pen)
+                top, step = _rows_of(block, pen)
                 high = top + len(block.rows) * step + (_FOOT * pen.scale if block.axis else 0.0)
             heights.append(high * factor if isinstance(block, _STRETCHED) else high)
         highest, at = max(heights), 0.0
@@ -418,8 +424,8 @@ def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
     return [*found, *chart.notes]
 
 
-def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
-    """Axes, lines, regions, symbols and labels of one panel."""
+def _draw(axes: Axes, plan: Plan, legend: _Legend, pen: Pen) -> None:
+    """Axes, lines, regions, symbols and labels of one panel, and the legend if it is inside this one."""
     from matplotlib.collections import LineCollection
 
     view, colour = plan.view, pen.colours.of
@@ -446,15 +452,16 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
         gid = f"dots-{fill}" if name == "dot" else f"point-{name}"
         look = _faced(fill, hue, pen, ROLES[name])
         axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **look)
-    for arrow in plan.arrows:
-        role, ((x, y), (right, up)) = ROLES["edge"], (arrow.place, _TOWARDS[arrow.direction])
-        size = 1.3 * ARROW * pen.scale
-        style: dict[str, Any] = {"arrowstyle": "->", "color": colour(arrow.hue or role.colour)}
-        style |= {"mutation_scale": size, "lw": role.width * pen.scale, "shrinkA": 0, "shrinkB": 0}
-        tail, tip = ((x + part * right * size, y + part * up * size) for part in (-0.5, 0.5))
-        _point(axes, view, tail, tip, style, role.order, "edge")
     for label in plan.labels:
         _draw_label(axes, view, label, pen)
+    if box := plan.legend:
+        left, bottom, _, _ = box.bounds()
+        corner = left / view.width, bottom / view.height
+        frame = axes.inset_axes((*corner, box.width / view.width, box.height / view.height), zorder=10)
+        frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=(), facecolor=pen.colours.ground)
+        for spine in frame.spines.values():
+            spine.set(color=pen.colours.grid, linewidth=0.6)
+        _draw_legend(frame, 0, 0, legend, pen)
 
 
 def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
@@ -512,30 +519,25 @@ def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pe
 
 def _draw_line(axes: Axes, view: View, line: marks.Line, pen: Pen) -> None:
     """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
-    role, width = ROLES[line.role], ROLES[line.role].width * pen.scale
+    role = ROLES[line.role]
     paint: dict[str, Any] = {"color": pen.colours.of(line.hue or role.colour), "alpha": role.alpha, "zorder": role.order}
-    if role.arrow != "end":
-        xs, ys = zip(*line.places, strict=True)
-        axes.plot(xs, ys, ls=role.dashes, lw=width, dash_capstyle="butt", gid=line.role, **paint)
-    off = pen.scale * ROLES["dot"].size / 2 + 1
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7 * pen.scale, "color": paint["color"]}
-    style |= {"lw": width, "shrinkA": off, "shrinkB": off} if role.arrow == "end" else {"lw": 0, "shrinkA": 0, "shrinkB": 0}
-    for tail, tip in pairwise(map(view.at, line.places if role.arrow else ())):
-        if math.dist(tail, tip) < (4 * off if role.arrow == "end" else _ARROW_FROM):
-            continue
-        if role.arrow == "middle":
-            (ax, ay), (bx, by) = tail, tip
-            tip = ((ax + bx) / 2, (ay + by) / 2)
-            tail = (tip[0] - (bx - ax) / 20, tip[1] - (by - ay) / 20)
-        _point(axes, view, tail, tip, style, role.order, "arrow")
-
-
-def _point(axes: Axes, view: View, tail: Place, tip: Place, style: dict[str, Any], order: float, gid: str) -> None:
-    """An arrow from one place to another (points)."""
-    (x, y), (tx, ty), fraction = tail, tip, "axes fraction"
-    more: dict[str, Any] = {"xycoords": fraction, "textcoords": fraction, "arrowprops": style, "zorder": order, "gid": gid}
-    ends = (tx / view.width, ty / view.height), (x / view.width, y / view.height)
-    axes.annotate("", *ends, annotation_clip=gid != "edge", **more)
+    xs, ys = zip(*line.places, strict=True)
+    axes.plot(xs, ys, ls=role.dashes, lw=role.width * pen.scale, dash_capstyle="butt", gid=line.role, **paint)
+    off = pen.scale * (ROLES["dot"].size / 2 + _HEADS / 2)
+    for (ax, ay), (bx, by) in pairwise(map(view.at, line.places if role.arrow else ())):
+        length = math.hypot(bx - ax, by - ay)
+        if length >= (4 * off if role.arrow == "end" else _ARROW_FROM):
+            part = 1 - off / length if role.arrow == "end" else 0.5
+            at = (ax + part * (bx - ax)) / view.width, (ay + part * (by - ay)) / view.height
+            head = (3, 0, math.degrees(math.atan2(by - ay, bx - ax)) - 90)
+            look: dict[str, Any] = {
+                "marker": head,
+                "ms": _HEADS * pen.scale,
+                "mew": 0,
+                "transform": axes.transAxes,
+                "gid": "arrow",
+            }
+            axes.plot(*([value] for value in at), ls="none", **look, **paint)
 
 
 def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:
@@ -568,23 +570,19 @@ def _columns(keys: Sequence[Key], number: int, pen: Pen) -> _Legend:
 
 
 def _below(keys: Sequence[Key], names: Sequence[Key], width: float, pen: Pen) -> _Legend:
-    """The entries in as many lines as they need, and below them the things with shapes in as many columns as fit."""
-    cut = {key: pen.fitted(key.label, pen.key, width - 8 - _symbol(key, pen)) for key in (*keys, *names)}
-    keys, names = ([replace(key, label=cut[key]) for key in each] for each in (keys, names))
-    blocks = (_columns(names, number, pen) for number in (4, 3, 2, 1) if number <= max(len(names), 1))
-    foot = next((block for block in blocks if block.width <= width), None) or _columns(names, 1, pen)
-    lines: list[list[tuple[Key, float]]] = []
-    x = math.inf
-    for key in keys:
-        wide = _symbol(key, pen) + pen.wide(key.label, pen.key)
-        if x + wide > width:
-            lines.append([])
-            x = 4.0
-        lines[-1].append((key, x))
-        x += wide + _APART * pen.scale
-    ups = reversed(range(len(lines)))
-    placed = [(key, x, foot.height + pen.row * (up + 0.5)) for up, line in zip(ups, lines, strict=True) for key, x in line]
-    return _Legend((*placed, *foot.keys), width, len(lines) * pen.row + foot.height)
+    """The entries in as many lines as they need, and below them the things with shapes, one below the other."""
+    placed, down = list[tuple[Key, float, float]](), 0
+    for group in (keys, names):
+        cut = [replace(key, label=pen.fitted(key.label, pen.key, width - 8 - _symbol(key, pen))) for key in group]
+        widths, x = [_symbol(key, pen) + pen.wide(key.label, pen.key) for key in cut], math.inf
+        for key, own in zip(cut, widths, strict=True):
+            wide = max(widths) if group is names else own
+            if x + wide > width:
+                x, down = 4.0, down + 1
+            placed.append((key, x, -pen.row * (down - 0.5)))
+            x += wide + _APART * pen.scale
+    height = pen.row * down + (2 if names else 0)
+    return _Legend(tuple((key, x, height + y) for key, x, y in placed), width, height)
 
 
 def _draw_legend(sheet: Axes, left: float, bottom: float, legend: _Legend, pen: Pen) -> None:
@@ -619,29 +617,27 @@ def _faced(fill: str, colour: str, pen: Pen, role: marks.Role) -> dict[str, Any]
     return {"fillstyle": fill, "mfc": colour, "mfcalt": ground, "mec": colour, "mew": 0.7 * scale}
 
 
-def _rows_of(block: Listing, width: float, pen: Pen) -> tuple[bool, float, float]:
-    """Whether names and ends stand beside the scales, else above them; points above the first row, and to the next one."""
-    beside, every = width >= block.least * pen.paper.font, [scale for row in block.rows for scale in row.scales]
-    lines = bool(block.title or block.keys) + (bool(block.title and block.keys) and not beside) + any(block.heads[:-1])
+def _rows_of(block: Listing, pen: Pen) -> tuple[float, float]:
+    """Points above the first row, and to the next one: a line of texts above its scales."""
+    every = [scale for row in block.rows for scale in row.scales]
+    lines = bool(block.title) + bool(block.keys) + any(block.heads[:-1])
     bars = max((1 if scale.stacked else len(scale.bars) for scale in every), default=0) * _BAR * pen.scale
-    scales = max(bars, 2.6 * pen.small if any(scale.dots for scale in every) else 0.0) + _GAP * pen.scale
-    texts = pen.key + (pen.small if any(row.below for row in block.rows) else 0.0)
-    return beside, lines * _HEAD * pen.scale, max(1.55 * texts, scales) if beside else scales + 1.5 * pen.key
+    scales = max(bars, 2.6 * pen.small if any(scale.dots for scale in every) else 0.0)
+    return lines * _HEAD * pen.scale, scales + _GAP * pen.scale + 1.5 * pen.key
 
 
 def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing, pen: Pen) -> None:
     """Draws a list from a place on: left, top, and its width.  First its title, the keys and the heads of scales."""
     (left, top, width), scale = place, pen.scale
-    beside, head, step = _rows_of(block, width, pen)
-    start, end = (left + block.parts[0] * width, left + (1 - block.parts[1]) * width) if beside else (left, left + width)
+    head, step = _rows_of(block, pen)
     most = max((len(row.scales) for row in block.rows), default=1)
     beyond = (_BEYOND if any(one.bars for row in block.rows for one in row.scales) else 12.0) * scale
-    part, first = (end - start) / most, top - head
-    spans = [(start + part * index, start + part * (index + 1) - beyond) for index in range(most)]
-    y, x = top - 0.5 * _HEAD * scale, start if beside and block.title else left
+    part, first = width / most, top - head
+    spans = [(left + part * index, left + part * (index + 1) - beyond) for index in range(most)]
+    y, x = top - 0.5 * _HEAD * scale, left
     if block.title:
         pen.put(sheet, left, y, block.title, pen.heading, weight="bold")
-        y -= 0.0 if beside or not block.keys else _HEAD * scale
+        y -= _HEAD * scale if block.keys else 0.0
     for key in block.keys:
         _draw_symbol(sheet, x, y, key, pen)
         room = width / len(block.keys) - 16 * scale if len(block.keys) < 3 else math.inf
@@ -651,8 +647,7 @@ def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing
         for (low, high), text in zip(spans, block.heads, strict=False):
             pen.put(sheet, low, y, text, pen.small, "faint", high - low)
     said = block.heads[-1] if block.heads else ""
-    at = end if beside else left + width - pen.wide(said, pen.key)
-    if said and at > x:
+    if said and (at := left + width - pen.wide(said, pen.key)) > x:
         pen.put(sheet, at, y, said, pen.key, "faint")
     if block.axis:  # from 0 to 100 % below the bars
         (low, high), bottom, faint = spans[0], first - step * len(block.rows), pen.colours.faint
@@ -667,34 +662,18 @@ def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing
         name = pen.first_fitting(block.axis, pen.axis, high - low)
         pen.put(sheet, (low + high) / 2, bottom - 5 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
     for index, row in enumerate(block.rows):
-        y, weight = first - step * (index + 0.5), "bold" if row.hue else "normal"
-        if beside:
-            _draw_name(sheet, row, (left, y, start - left - 8 * scale), bool(block.axis), pen)
-            pen.put(sheet, end, y, row.end, pen.key, row.hue or "text", left + width - end, weight=weight)
-        else:
-            line, more = first - step * index - 0.9 * pen.key, {"ha": "right", "weight": weight}
-            taken = pen.put(sheet, left + width, line, row.end, pen.key, row.hue or "faint", 0.55 * width, True, **more)
-            room = width - taken - 14
-            at = _draw_name(sheet, replace(row, below=""), (left, line, room - 5 * scale), False, pen) + 8 * scale
-            if row.below and at - left + 30 < room:
-                pen.put(sheet, at, line, row.below, pen.small, "faint", left + room - at, True)
-            y -= 0.75 * pen.key
+        line, more = first - step * index - 0.9 * pen.key, {"ha": "right", "weight": "bold" if row.hue else "normal"}
+        room = width - 14 - pen.put(sheet, left + width, line, row.end, pen.key, row.hue or "text", 0.55 * width, True, **more)
+        at = left
+        if row.shape:
+            _draw_symbol(sheet, left, line, Key("", "dot", instead=row.shape), pen)
+            at += 9 * scale
+        name = pen.fitted(row.name, pen.key, left + room - 5 * scale - at, middle=True)
+        at += pen.put(sheet, at, line, name, pen.key, ground=True) + 8 * scale
+        if row.more and at - left + 30 < room:
+            pen.put(sheet, at, line, row.more, pen.small, "faint", left + room - at, True)
         for span, one in zip(spans, row.scales, strict=False):
-            _draw_scale(sheet, span, y, one, bool(block.axis), pen)
-
-
-def _draw_name(sheet: Axes, row: marks.Row, place: tuple[float, float, float], right: bool, pen: Pen) -> float:
-    """The shape of a thing, its name and what goes below that, at the left or the right end of some room; where it ends."""
-    left, y, room = place
-    if row.shape:
-        _draw_symbol(sheet, left, y, Key("", "dot", instead=row.shape), pen)
-        left, room = left + 9 * pen.scale, room - 9 * pen.scale
-    x, side = (left + room, "right") if right else (left, "left")
-    name = pen.fitted(row.name, pen.key, room, middle=True)
-    if not row.below:
-        return left + pen.put(sheet, x, y, name, pen.key, ground=True, ha=side)
-    pen.put(sheet, x, y - 0.15 * pen.key, row.below, pen.small, "faint", room, ha=side, va="top")
-    return left + pen.put(sheet, x, y + 0.15 * pen.key, name, pen.key, ha=side, va="bottom")
+            _draw_scale(sheet, span, first - step * (index + 0.5) - 0.75 * pen.key, one, bool(block.axis), pen)
 
 
 def _draw_scale(sheet: Axes, span: tuple[float, float], y: float, one: marks.Scale, on_axis: bool, pen: Pen) -> None:

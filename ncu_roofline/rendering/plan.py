@@ -1,4 +1,4 @@
-"""Where all marks of a panel go on paper, as plain numbers: axes, lines, arrows to what lies beyond, and labels with room.
+"""Where all marks of a panel go on paper, as plain numbers: axes, lines, and labels with room.
 
 Lengths are points (1/72 inch) inside the axes, x to the right and y upwards; data values are in base units.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.rendering import chart
 from ncu_roofline.rendering.chart import ROLES, Hue, Line, Mark, Panel, Place, Point, Region, Roof, Text
@@ -19,8 +20,8 @@ from ncu_roofline.rendering.paper import Pen
 if TYPE_CHECKING:
     import numpy as np
 
+_LEFT, _RIGHT, _DOWN, _UP = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}", "\N{DOWNWARDS ARROW}", "\N{UPWARDS ARROW}"
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
-ARROW = 4.4  # points
 _MIN_DECADES, _MOST_DECADES = 1.3, 10.0  # of axes without roofs
 _NEAR = 3.0  # decades that the axes may grow to show a region
 _CLOSE, _MARGIN = 1.6, 1.3  # how far beyond what must be seen other points are followed, and from those to the edge
@@ -37,9 +38,7 @@ _NAME, _BRIEFLY = 5.5, 5.6  # a name or its abbreviation further away, or over m
 _THEIRS = 0.8  # price of a place beside the dot of another thing
 _FAR = 0.45  # of the height of the axes: so far a callout may stand from its dot
 _TIGHT = 0.1  # points around a label that has little room
-_FREE, _STEP = 0.01, 10.0  # price of a place that covers nothing at all; points between places that are tried for the legend
-_MERGED = {"<": 9.0, ">": 9.0, "v": 28.0, "^": 28.0}  # points: arrows that are nearer are one, as their texts would meet
-_INSET = 3.2  # points from the edge to the middle of its arrow
+_FREE = 0.01  # price of a place that covers nothing at all
 
 
 class View(NamedTuple):
@@ -61,6 +60,12 @@ class View(NamedTuple):
     def at(self, place: Place) -> Place:
         """A place in data values as points."""
         return self.x(place[0]), self.y(place[1])
+
+    def ends(self, place: Place) -> Place:
+        """A place whose 0 and inf are the ends of the axes."""
+        limits = (self.x0, self.x1), (self.y0, self.y1)
+        x, y = ({0.0: low, math.inf: high}.get(value, value) for value, (low, high) in zip(place, limits, strict=True))
+        return x, y
 
     def holds(self, x: float, y: float) -> bool:
         return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
@@ -101,7 +106,7 @@ def view_of(panel: Panel, width: float, height: float) -> View:
     if panel.shape == "roofline":
         values: dict[str, list[float]] = {"compute": [], "bandwidth": [], "wall": []}
         for roof in panel.marks:
-            if isinstance(roof, Roof):
+            if isinstance(roof, Roof) and roof.role != "mix":  # of kernels, whose dots are below it
                 values[roof.kind] += [roof.value, *(roof.band[1:] if roof.band and roof.kind == "compute" else ())]
         seen = [*panel.seen, *((point.x, point.y) for point in points if point.extent == chart.SEEN)]
         x0, x1, y0, y1 = limits(seen, values["compute"], values["bandwidth"], values["wall"], panel.reach)
@@ -315,16 +320,6 @@ class Label(NamedTuple):
     leader: Segment | None = None
 
 
-class Arrow(NamedTuple):
-    """An arrow at an edge: its middle (points), where to (<, >, v or ^), for how many points, their values, terse last."""
-
-    place: Place
-    direction: str
-    hue: Hue | None
-    number: int
-    texts: tuple[str, ...]
-
-
 class Plan:
     """A panel on axes that are so wide and high (points): what is drawn where, and what has no room.
 
@@ -357,7 +352,6 @@ class Plan:
         ]
         for mark in panel.marks:
             self._add(mark)
-        self.arrows = list(_arrows(panel, view, self.points))
         self.obstacles = Obstacles(view)
         for line in self.lines:
             self._avoid(line.places, ROLES[line.role].price)
@@ -365,8 +359,6 @@ class Plan:
             if point.role != "ridge" and view.holds(point.x, point.y):
                 size = self.size_of(point) + 1
                 self.obstacles.add(Box(*view.at((point.x, point.y)), size, size), ROLES[point.role].price)
-        for arrow in self.arrows:
-            self.obstacles.add(Box(*arrow.place, ARROW + 1, ARROW + 1), ROLES["edge"].price)
         for box in taken:
             self.obstacles.add(box)
         self._label(legends)
@@ -405,16 +397,11 @@ class Plan:
 
     def _label(self, legends: Sequence[Place]) -> None:
         """Labels those of the lowest rank first, and between them the legend."""
-        for arrow in self.arrows:
-            edge, gap = Text(role="edge", hue=arrow.hue, places=()), ARROW * self.pen.scale / 2 + 1.5
-            for text in arrow.texts:
-                extent = self.pen.measure(text, self.pen.small)
-                if self._put(edge, text, around(arrow.place, *extent, gap, ROLES["edge"].reach)):
-                    break
-            else:
-                self.outside += arrow.number
+        for text, number in _beyond(self.panel, self.view, self.points):
+            if not any(self._put_text(text, label) for label in text.labels):
+                self.outside += number
         lines = [line for line in self.lines if line.labels]
-        others = [mark for mark in self.panel.marks if isinstance(mark, (Text, chart.Corner, Roof)) and mark.labels]
+        others = [mark for mark in self.panel.marks if isinstance(mark, (Text, Roof)) and mark.labels]
         asked: list[Mark] = sorted([*self.regions, *lines, *others], key=lambda mark: ROLES[mark.role].rank)
 
         def put(above: int, below: float) -> None:
@@ -479,18 +466,22 @@ class Plan:
         terse = isinstance(mark, Roof) and mark.kind != "wall" and 0 < last == index
         if role.told and (not put or terse):
             self.untold.append(labels[complete])
-        if not put and isinstance(mark, Line) and mark.role == "mix":  # without a text it would mean nothing
-            self.lines = [line for line in self.lines if line.role != "mix" or line.beside != mark.beside]
 
     def _put_text(self, mark: Text, label: str, most: float | None = None, shy: Obstacles | None = None) -> bool:
         """Puts a text beside the first of its places that has room."""
         role, (width, height) = ROLES[mark.role], self.pen.measure(label, self._letters(mark))
         gap = self.pen.scale * ROLES["dot"].size / 2 + role.gap
-        for place in mark.places:
+        for place in map(self.view.ends, mark.places):
             if self.view.holds(*place):
                 dot = self.view.at(place)
                 if role.way == "callout":
                     places = callouts(dot, width, height, gap, _FAR * self.view.height)
+                elif role.way == "edge":  # along the upper or the lower one, rather at this end
+                    inwards, right = (-1 if dot[1] else 1), float(dot[0] > 0)
+                    heights = [dot[1] + inwards * (3 + height / 2 + 9 * step) for step in range(role.reach)]
+                    lines = [((0.0, y), (self.view.width, y)) for y in heights]
+                    of_lines = (along(line, width, height, near=right, price=0.15 * step) for step, line in enumerate(lines))
+                    places = [place for of_line in of_lines for place in of_line]
                 else:
                     places = around(dot, width, height, gap, role.reach)
                     places = [(box, price) for box, price in places if role.way != "below" or box.y < dot[1]]
@@ -505,13 +496,6 @@ class Plan:
         view, off = self.view, 0.58 * height + _OFF_LINE
         if isinstance(mark, Roof):
             return self._beside_roof(mark, width, height, off)
-        if isinstance(mark, chart.Corner):
-            upper, found = mark.where == "upper left", Candidates()
-            for step in range(6):
-                y = 3 + height / 2 + 9 * step
-                y = view.height - y if upper else y
-                found += along(((0.0, y), (view.width, y)), width, height, near=not upper, price=0.15 * step)
-            return found
         if isinstance(mark, Region):  # below its upper edge or above it, else right of it
             corner = view.at((mark.x, mark.y))
             edge = ((0.0, corner[1]), (max(corner[0], width + 4), corner[1]))
@@ -521,17 +505,12 @@ class Plan:
             return [*upon[0], *upon[1], *beside]
         assert isinstance(mark, Line)
         ends = [view.at((min(max(x, view.x0), view.x1), y)) for x, y in mark.places]
-        if mark.role == "mix":
-            (left, y), (right, _) = ends
-            beside = [(Box(right + 3 + width / 2, y, width, height), 0.0), (Box(left - 3 - width / 2, y, width, height), 0.5)]
-            centres = (right - width / 2, right + width / 2, left + width / 2, left - width / 2)
-            return beside + [(Box(x, y + side * off, width, height), 0.15 - 0.05 * side) for side in (1, -1) for x in centres]
         # Of a bend on its level part, from the left edge on.
         return along((ends[0], ends[1]), width, height, near=len(ends) == 2)
 
     def _beside_roof(self, mark: Roof, width: float, height: float, off: float) -> Candidates:
         """Above a roof, else below, clear of all values beside it: of bandwidth rather in its lower half, of computing at its
-        right end; upright beside a wall."""
+        right end, of a mix at the left one; upright beside a wall."""
         view, found = self.view, []
         values = mark.beside or (mark.value,)
         if mark.kind == "wall":
@@ -548,8 +527,8 @@ class Plan:
                 per = 1 / max(math.dist(start, end), 1.0)
                 found += along((start, end), width, height, off=away, near=0.3, per=per, price=price)
             elif mark.kind == "compute":  # a label may begin before its roof
-                start = (max(start[0] - width / 2, 0.0), start[1])
-                found += along((start, end), width, height, off=away, near=1, per=2 / view.width, price=price)
+                start, near = (max(start[0] - width / 2, 0.0), start[1]), 0 if mark.role == "mix" else 1
+                found += along((start, end), width, height, off=away, near=near, per=2 / view.width, price=price)
             else:
                 found += along((start, end), width, height, off=away, per=0.003, price=price)
         return found
@@ -584,20 +563,15 @@ class Plan:
         self.missing |= {mark.key for mark in names} - best[3]
 
     def _room(self, extents: Sequence[Place]) -> Box | None:
-        """A place for the legend that covers nothing, rather in a corner."""
-        view, candidates = self.view, []
-        for index, (width, height) in enumerate(extents):
-            rooms = (view.width - width - 4, view.height - height - 4)
-            across, upwards = (range(int(max(room, 0) / _STEP) + 1) for room in rooms)
-            for column in across:
-                for row in upwards:
-                    x, y = view.width - 2 - width / 2 - _STEP * column, 2 + height / 2 + _STEP * row
-                    corner = min(column, len(across) - 1 - column) + min(row, len(upwards) - 1 - row)
-                    candidates.append((index + 0.002 * corner + 0.0001 * (row + column), Box(x, y, width, height)))
-        for _, box in sorted(candidates, key=lambda each: each[0]):
-            if self.obstacles.cost(box.grown(0.5), _FREE) < _FREE:
-                self.obstacles.add(box)
-                return box
+        """A corner where the legend covers nothing."""
+        for width, height in extents:
+            right, top = self.view.width - 2 - width / 2, self.view.height - 2 - height / 2
+            left, bottom = 2 + width / 2, 2 + height / 2
+            for x, y in ((right, bottom), (left, top), (left, bottom), (right, top)):
+                box = Box(x, y, width, height)
+                if self.obstacles.cost(box.grown(0.5), _FREE) < _FREE:
+                    self.obstacles.add(box)
+                    return box
         return None
 
 
@@ -615,35 +589,24 @@ def _contours(view: View, mark: chart.Contours) -> Iterator[Line]:
             yield Line(role=mark.role, labels=(f"{value:g} {UNITS[mark.unit].symbol}",), places=ends)
 
 
-def _arrows(panel: Panel, view: View, points: Sequence[Point]) -> Iterator[Arrow]:
-    """Arrows to the points outside of the axes, one for neighbours."""
-    outside: list[tuple[str, float, float, Point]] = []  # where beyond, the place along that edge (points), the value there
-    for point in points:
-        if not view.x0 <= point.x <= view.x1:
-            side = "<" if point.x < view.x0 else ">"
-            outside.append((side, min(max(view.y(point.y), 0.0), view.height), point.x, point))
-        elif not view.y0 <= point.y <= view.y1:
-            outside.append(("v" if point.y < view.y0 else "^", view.x(point.x), point.y, point))
-    groups: list[list[tuple[str, float, float, Point]]] = []
-    for each in sorted(outside, key=lambda each: each[:2]):
-        if groups and groups[-1][-1][0] == each[0] and each[1] - groups[-1][-1][1] < _MERGED[each[0]]:
-            groups[-1].append(each)
-        else:
-            groups.append([each])
-    for members in groups:
-        direction, first, values = members[0][0], members[0][3], [value for _, _, value, _ in members]
-        low, high, level = min(values), max(values), direction in "<>"
+def _beyond(panel: Panel, view: View, points: Sequence[Point]) -> Iterator[tuple[Text, int]]:
+    """What is said at an edge of the points beyond it, and how many these are."""
+
+    def arrow_to(point: Point) -> str:
+        left, down, up = point.x < view.x0, point.y < view.y0, point.y > view.y1
+        return _LEFT if left else _RIGHT if point.x > view.x1 else _DOWN if down else _UP if up else ""
+
+    for arrow, members in grouped((arrow, point) for point in points if (arrow := arrow_to(point))).items():
+        level = arrow in (_LEFT, _RIGHT)
+        low, high = (end(point.x if level else point.y for point in members) for end in (min, max))
         if level:  # an intensity has no prefix
             text = " to ".join(map(_plain, (low, high) if high > 1.05 * low else (high,))) + f" {UNITS[panel.x.unit].symbol}"
         else:
             text = range_text(low, high, panel.y.unit) if high > 1.05 * low else format_value(high, panel.y.unit, 3)
-        across, up = (view.width, view.height) if level else (view.height, view.width)
-        edge = across - _INSET if direction in ">^" else _INSET
-        along_it = min(max(sum(at for _, at, _, _ in members) / len(members), _INSET), up - _INSET)
-        counted = f"{len(members)} dots, {text}" if len(members) > 1 else text
-        named = f"{first.of} {counted}".strip() if len({point.of for *_, point in members}) == 1 else counted
-        place = (edge, along_it) if level else (along_it, edge)
-        yield Arrow(place, direction, first.hue, len(members), (named, counted, text))
+        labels = (f"{arrow} {len(members)} dots, {text}", f"{arrow} {text}") if len(members) > 1 else (f"{arrow} {text}",)
+        hues, first = {id(point.hue): point.hue for point in members}, members[0]
+        place = min(max(first.x, view.x0), view.x1), min(max(first.y, view.y0), view.y1)
+        yield Text(role="edge", labels=labels, hue=first.hue if len(hues) == 1 else None, places=(place,)), len(members)
 
 
 def _plain(value: float) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import count, groupby, zip_longest
 from operator import attrgetter
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, one_line, shorten
 
 BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m"
@@ -174,10 +175,7 @@ def cut_apart(names: Iterable[str], most: int) -> dict[str, str]:
     """Each name in ``most`` characters: their beginning stays, and what tells them apart, else numbers: ``nodeByPoint5(..)
     #1``."""
     found = {name: cut(name, most) for name in names}
-    alike: dict[str, list[str]] = {}
-    for name in found:
-        if found[name] != name:
-            alike.setdefault(name[: most // 2], []).append(name)
+    alike = grouped((name[: most // 2], name) for name in found if found[name] != name)
     for members in alike.values():
         if len(members) > 1 and not any("(" in name for name in members):
             places = enumerate(zip(*members, strict=False))
@@ -186,10 +184,7 @@ def cut_apart(names: Iterable[str], most: int) -> dict[str, str]:
                 first = max(_BEGINNING, most - len(_CUT) - len(name) + start)
                 apart = f"{name[:first]}{_CUT}{shorten(name[start:], most - len(_CUT) - first)}"
                 found[name] = shorten(name, most) if first > start else apart
-    same: dict[str, list[str]] = {}
-    for name, text in found.items():
-        same.setdefault(text, []).append(name)
-    for members in same.values():
+    for members in grouped((text, name) for name, text in found.items()).values():
         for number, name in enumerate(members if len(members) > 1 else (), 1):
             found[name] = f"{cut(name, most - len(f' #{number}'))} #{number}"
     return found

@@ -61,7 +61,7 @@ def test_it_runs_where_instructions_are_shown_and_only_there(
     """Once for several kernels; also where code without -lineinfo has its instructions in place of lines."""
     tool, mark = tmp_path / "bin" / "nvdisasm", tmp_path / "mark"
     tool.parent.mkdir()
-    tool.write_text(f"#!/bin/sh\necho ran >> {mark}\necho '/*0210*/ FAKE.SAID R1 ;'\n")
+    tool.write_text(f"#!/bin/sh\necho ran >> {mark}\necho '/*10000000210*/ FAKE.SAID R1 ;'\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)

@@ -20,13 +20,13 @@ from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.picture import comparison_chart
 from ncu_roofline.analyses.compare.thresholds import evaluate
-from ncu_roofline.analyses.hierarchical.picture import charts
+from ncu_roofline.analyses.hierarchical.picture import picture
 from ncu_roofline.analyses.phases.frames import phase_roofline
 from ncu_roofline.analyses.run.frames import run_of
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.picture import source_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-from ncu_roofline.analyses.time.picture import charts as time_charts
+from ncu_roofline.analyses.time.picture import chart as time_chart
 from ncu_roofline.cli import parse
 from ncu_roofline.cli.show import read_roofline
 from ncu_roofline.formats.traces import read_trace
@@ -251,18 +251,17 @@ def made(name: str, folder: Path) -> Any:
 # What is shown
 
 
-def chart_of(frames: Any, less: int = 0) -> Chart | None:
+def chart_of(frames: Any) -> Chart:
     if isinstance(frames, Comparison):
         return comparison_chart(frames)
     if isinstance(frames, SourceRoofline):
         return source_chart(frames)
-    return time_charts(frames)(less) if isinstance(frames, TimeRoofline) else charts(frames)(less)
+    return time_chart(frames) if isinstance(frames, TimeRoofline) else picture(frames)
 
 
 def plan_of(frames: Any) -> Plan:
     """Where everything in the first panel of the chart goes, were all letters of one width."""
     chart = chart_of(frames)
-    assert chart
     panel, pen = chart.rows[0][0], Pen()
     assert isinstance(panel, Panel)
     pen.measure = lambda text, size: (0.6 * size * len(text), 1.2 * size)
@@ -304,7 +303,6 @@ def lines_of(shown: Chart | Plan | None) -> Iterator[str]:
         for label in shown.labels:
             turned, led = f" turned by {label.box.angle:.0f}" * (label.box.angle != 0), " with leader" * bool(label.leader)
             yield f"{label.mark.role} {label.text} at {label.box.x:.0f}, {label.box.y:.0f}{turned}{led}"
-        yield from (f"arrow {told(arrow)}" for arrow in shown.arrows)
         yield f"outside {shown.outside}, untold {shown.untold}, missing {sorted(shown.missing)}"
 
 

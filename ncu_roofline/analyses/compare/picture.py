@@ -58,7 +58,7 @@ def figure(
     Raises ValueError for an unknown theme.
     """
     chart = comparison_chart(comparison, top, points >= WIDE, clean(title))
-    return chart_figure(lambda less: None if less else chart, theme=theme, bare=not heading, width=points / 72, dpi=dpi)
+    return chart_figure(chart, theme=theme, bare=not heading, width=points / 72, dpi=dpi)
 
 
 def _alone(comparison: Comparison, *, title: str = "", theme: str = "light", top: int = said.MOST, dpi: Any = None) -> Figure:
@@ -117,7 +117,7 @@ def _listing(pair: Pair, chosen: Sequence[Row], names: Mapping[str, str]) -> Lis
         rows.append(marks.Row(row["label"], scales, row["limits"], row["change"], hue, str(row["number"])))
     heads = [f"run time, 0 to {format_value(longest, 'second', 3)}"] * timed + ["share of its roof, 0 to 100 %"] * shared
     keys = [Key(names[pair.whole["baseline"]], "before"), Key(names[pair.whole["report"]], "after")]
-    return Listing("", (*heads, ""), rows, keys, least=math.inf)
+    return Listing("", (*heads, ""), rows, keys)
 
 
 def _panels(comparison: Comparison, pair: Pair, chosen: Sequence[Row]) -> list[Panel]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from ncu_roofline.analyses.hierarchical import kernels, style
 from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent, range_text
 from ncu_roofline.chips.formulas import INSTEAD
@@ -60,11 +61,8 @@ def why(frames: Frames, status: str) -> str:
 
 def why_absent(frames: Frames, absent: Iterable[kernels.Kernel], *, lacks: bool = False) -> list[str]:
     """For each reason why kernels have no dots a sentence: how many, their share of the time, and what the report ``lacks``."""
-    found: dict[str, list[kernels.Kernel]] = {}
-    for one in absent:
-        found.setdefault(one.status, []).append(one)
     told = []
-    for status, members in found.items():
+    for status, members in grouped((one.status, one) for one in absent).items():
         missing = lacking(members) if lacks else []
         without = f"; lacks {', '.join(missing)}" if missing else ""
         share = of_the_time(one.time_share for one in members)
@@ -162,6 +160,19 @@ def subtitle(frames: Frames) -> str:
     return " \N{MIDDLE DOT} ".join(filter(None, facts))
 
 
+def drawn_note(drawn: Sequence[kernels.Kernel], total: int) -> str:
+    """How many of the kernels a picture has, "" where it has all."""
+    part = of_the_time(kernel.time_share for kernel in drawn).removeprefix(", ")
+    text = f"The {len(drawn)} largest of {plural(total, 'kernel')} by time are drawn{f' ({part})' if part else ''}."
+    return text if len(drawn) < total else ""
+
+
+def main_notes(frames: Frames, mark: str = "") -> list[str]:
+    """What makes all numbers doubtful, the weightiest first; ``mark`` as of `tensor_caveat`."""
+    notes = kernels.tensor_caveat(frames, mark), above_note(frames), clock_note(frames)
+    return [note for note in notes if note]
+
+
 def clock_note(frames: Frames) -> str:
     """A warning where the kernels' time was spent well below the maximum clock, "" otherwise."""
     mean, low, high, differ = _time_weighted(frames, "clock_ratio")
@@ -192,10 +203,12 @@ def above_note(frames: Frames) -> str:
 
 
 def roof_note(frames: Frames) -> str:
-    bases: dict[tuple[str, str], list[float]] = {}
-    for kind, origin, source, basis, clock in rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock"):
-        if kind != "wall" and origin != UNUSED:  # a pattern of access has no clock
-            bases.setdefault((NOT_COMPARABLE if source == PUBLISHED else origin, basis), []).append(clock)
+    given = rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock")
+    bases = grouped(
+        ((NOT_COMPARABLE if source == PUBLISHED else origin, basis), clock)
+        for kind, origin, source, basis, clock in given
+        if kind != "wall" and origin != UNUSED  # a pattern of access has no clock
+    )
     mean = _time_weighted(frames, "clock_profiled")[0]
     parts = []
     for (origin, basis), clocks in bases.items():
@@ -267,11 +280,8 @@ def row_notes(frames: Frames, most: int = _MOST, known: Sequence[str] = ()) -> l
 
 def kernel_notes(frames: Frames, most: int = _MOST) -> list[str]:
     """What must be known of single kernels, those of the most time first; with their names where it is not said of all."""
-    found: dict[str, list[str]] = {}
     every = kernels.by_time(kernels.kernels_of(frames).values())
-    for one in every:
-        for note in _told(one.notes):
-            found.setdefault(note, []).append(one.name)
+    found = grouped((note, one.name) for one in every for note in _told(one.notes))
     sentences = [
         f"{_sentence(note)[:-1]} ({listed(names, kernels.NAMED)})." if len(names) < len(every) else _sentence(note)
         for note, names in found.items()

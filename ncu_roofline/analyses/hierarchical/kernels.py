@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.style import level_style
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
+from ncu_roofline.chips.verdict import COMPLETE, TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.model.selection import WORTH, at_stake, order
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, optional, records, rows, table, view_of
 
 KEY = ("report", "launch", "kernel", "step", "device")
@@ -29,6 +31,7 @@ SM = "sm"  # in the place of a level: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 NAMED = 5  # kernels that a sentence names
+MATTERS = 0.01  # share of the time
 SENTENCES = 3  # kernels that have a sentence, at most
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 _VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
@@ -61,20 +64,6 @@ class Kernel(SimpleNamespace):
         self.launches_text = f"longest of {self.launches}" if self.longest else str(self.launches)
         less = "\N{LESS-THAN OR EQUAL TO}" if self.headroom_or_less == 1 else ""
         self.headroom_text = f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
-
-
-class Drawn(NamedTuple):
-    """A kernel in a picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name.
-
-    ``recoverable``: seconds that its headroom would save, all of its time where that is unknown; NaN without a time.
-    ``matters`` where it takes more than next to none of the time of a GPU: only then its dots decide how far the axes reach.
-    """
-
-    label: str
-    share: float
-    mark: str = ""
-    recoverable: float = math.nan
-    matters: bool = True
 
 
 class Answer(NamedTuple):
@@ -133,24 +122,43 @@ def kernels_of(frames: Frames) -> dict[Key, Kernel]:
 
 def points_of(frames: Frames, columns: Iterable[str]) -> dict[Key, dict[str, list[dict[str, Any]]]]:
     """KEY -> precision -> its points, one at each level, as rows of some columns."""
-    found: dict[Key, dict[str, list[dict[str, Any]]]] = {}
     points = table(frames, "points")
-    for row in records({name: points[name] for name in (*KEY, "precision", *columns)}):
-        found.setdefault(tuple(row[name] for name in KEY), {}).setdefault(row["precision"], []).append(row)
+    every = records({name: points[name] for name in (*KEY, "precision", *columns)})
+    of_kernels = grouped((tuple(row[name] for name in KEY), row) for row in every)
+    return {key: grouped((row["precision"], row) for row in members) for key, members in of_kernels.items()}
+
+
+def works_of(frames: Frames, columns: Iterable[str]) -> dict[Key, list[list[dict[str, Any]]]]:
+    """KEY -> the points of each precision as `points_of` has them, those of the sum over pipes first.
+
+    A precision and the part of it that is all of it are one: the part.
+    """
+    parents = {one.id: one.part_of for one in load_spec().precisions if not one.disjoint}
+    found = {}
+    for key, kinds in points_of(frames, columns).items():
+        speeds = {name: points[0]["performance"] for name, points in kinds.items()}
+        whole = {parents[name] for name in kinds if parents.get(name) in kinds
+                 and speeds[name] >= (1 - COMPLETE) * speeds[parents[name]]}  # fmt: skip
+        names = sorted(kinds.keys() - whole, key=lambda name: (name != MIXED, precision_order(name)))
+        found[key] = [kinds[name] for name in names]
     return found
 
 
-def largest(
-    frames: Frames, name: str, labels: Mapping[tuple[str, str], str], drawable: set[str], limit: int
-) -> tuple[tuple[Drawn, ...], int]:
-    """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
-    seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
-    for report, kernel, time, part in rows(frames, name, "report", "kernel", "seconds", "time_share"):
-        label = labels[report, kernel]
-        seconds[label] += time if math.isfinite(time) else 0.0
-        share[label] += part if math.isfinite(part) else 0.0
-    order = sorted(drawable, key=lambda label: (-seconds[label], label))
-    return tuple(Drawn(label, share[label] or math.nan) for label in order[:limit]), len(order)
+def largest(every: Iterable[Kernel], drawable: set[str], limit: int) -> tuple[list[Kernel], int]:
+    """The kernels that can be drawn, a row for each name, the longest of ``every`` first, and how many there are.
+
+    They have ``marked``, the name with a mark where tensor work is unknown, and ``matters`` where one takes more than next to
+    none of the time of a GPU: only then its dots decide how far the axes reach.
+    """
+    given = list(every)
+    unknown, whole = {one.kernel for one in given if one.tensor_unknown}, seconds_by_gpu(given)
+    spent = grouped(((one.device, one.kernel), one.seconds) for one in given)
+    matter = {name for (device, name), seconds in spent.items() if not sum(seconds) < MATTERS * whole[device]}
+    found = [one for one in per_kernel(given, lambda one: one.kernel) if one.kernel in drawable]
+    for one in found:
+        one.marked = f"{one.kernel} {MARK}" if one.kernel in unknown else one.kernel
+        one.matters = one.kernel in matter
+    return found[:limit], len(found)
 
 
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:
@@ -169,14 +177,14 @@ def ranked(found: Iterable[Kernel]) -> list[Kernel]:
     return [given[place] for place in order((one.device, one.seconds, one.recoverable) for one in given)]
 
 
-def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
+def per_kernel(
+    found: Iterable[Kernel], by: Callable[[Kernel], Hashable] = lambda one: (one.device, one.kernel, one.step)
+) -> list[Kernel]:
     """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
 
     Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
     """
-    groups: dict[Key, list[Kernel]] = {}
-    for one in by_time(found):
-        groups.setdefault((one.device, one.kernel, one.step), []).append(one)
+    groups = grouped((by(one), one) for one in by_time(found))
     kernels = []
     for longest, *others in groups.values():
         summed: dict[str, Any] = {"longest": True} if others else {}
@@ -230,9 +238,7 @@ def reasons(found: Iterable[Kernel]) -> list[tuple[str, str]]:
 
     Where reasons of launches with that verdict differ it is the longest launch's, and says so.
     """
-    groups: dict[tuple[str, str], list[Kernel]] = {}
-    for one in by_time(one for one in found if one.reason):
-        groups.setdefault((one.name, one.verdict), []).append(one)
+    groups = grouped(((one.name, one.verdict), one) for one in by_time(one for one in found if one.reason))
     several, told = Counter(name for name, _ in groups), []
     for (name, _), members in groups.items():
         first = members[0]
@@ -263,13 +269,15 @@ def answers_of(frames: Frames) -> list[Answer]:
 
     Of a sweep only the last step is judged, as its steps are the same work done again.
     """
-    devices: dict[str, list[Kernel]] = {}
-    for one in kernels_of(frames).values():
-        devices.setdefault(one.device, []).append(one)
+    devices = grouped((one.device, one) for one in kernels_of(frames).values())
     judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
     longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
     told: tuple[str, ...] = getattr(frames, "told", ())  # what is to be known before
     return [Answer(device, (*told, *_sentences(frames, device, judged[device]))) for device in longest]
+
+
+def seconds_by_gpu(found: Iterable[Kernel]) -> dict[str, float]:
+    return {device: _seconds(members) for device, members in grouped((one.device, one) for one in found).items()}
 
 
 def _seconds(found: Iterable[Kernel]) -> float:

@@ -20,7 +20,7 @@ from ncu_roofline.model.selection import order
 from ncu_roofline.rendering.chart import THEMES
 from ncu_roofline.rendering.document import Table
 from ncu_roofline.rendering.frames import Frames, Tables, column, rows, view_of
-from ncu_roofline.rendering.page import explanations_of, number, packed, plain_columns, self_contained, shown_table, texts_of
+from ncu_roofline.rendering.page import number, packed, plain_columns, self_contained, shown_table, texts_of
 
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
 _SHOWN, _ROOFS, _NOTES = 100, 500, 12  # rows in words; the rest is summed up or left out
@@ -54,7 +54,7 @@ def render_html(
     about = ("report", "origin", "unit", "clock", "clock_basis", "value", "value_min", "value_max")
     for *texts, report, origin, unit, clock, basis, value, low, high in rows(roofline, "roofs", *names, *about):
         row = dict(zip(names, map(one_line, texts), strict=True)) | {"report": one_line(called.get(report, report))}
-        row["value"] = style.Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}"
+        row["value"] = style.Band.of([(value, low, high)]).text(unit, 4) if unit else f"{value:.4g}"
         row["origin"] = PUBLISHED if row["source"] == PUBLISHED and origin != UNUSED else one_line(origin)
         row["clock"] = f"{format_value(clock, 'hertz')} {one_line(basis)}".strip() if math.isfinite(clock) else ""
         roofs.append(row)
@@ -67,7 +67,7 @@ def render_html(
         payload(roofline, tables, every),
         title=one_line(title) or f"{captions.name_of(roofline)}{of}",
         theme=theme,
-        subtitle=one_line(captions.subtitle(roofline)),
+        subtitle=captions.subtitle(roofline),
         reports=reports,
         answers=kernels.answers_of(roofline),
         clock=captions.clock_note(roofline),
@@ -79,7 +79,7 @@ def render_html(
         has_kernels=bool(every),
         view=view_of(roofline),
         lacking=captions.why_absent(roofline, (one for one in absent if one.status not in kernels.ZERO), lacks=True),
-        explanations=explanations_of(explanations),
+        explanations=explanations,
         told=[one_line(note) for note in notes if note],
         roofs=roofs[:_ROOFS],
         advice=_by_kernel(advice),

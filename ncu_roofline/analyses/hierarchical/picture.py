@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
-from ncu_roofline.analyses.hierarchical.kernels import Drawn
+from ncu_roofline.analyses.hierarchical.kernels import Kernel
 from ncu_roofline.analyses.hierarchical.style import ChartRoof, level_style, precision_label
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, plural, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.chips.verdict import REACHED
+from ncu_roofline.model.selection import at_stake
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as draw
 from ncu_roofline.rendering.chart import MARKERS
@@ -31,46 +34,28 @@ MAX_MIXES = 3  # lines in a panel; more of them are clutter, and the table has t
 _BESIDE, _DIRECT = 8, 8  # kernels in the bars below a chart that has dots; kernels named at their dots
 _NAME, _BRIEF, _LONGEST, _STEP = 32, 18, 40, 20  # characters of a name: at a dot, there if need be, in the legend, of a step
 _SMALLEST, _WHOLE, _EXAMPLES = 2.8, 13.0, (0.5, 0.05)  # symbols in points of no and of all the time; shares in the legend
-MATTERS = 0.01  # share of the time
 _FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as matplotlib calls them
 _SIDE = 0.1  # of the share of its roof of a launch's main precision: less is by the way, as the FP32 at the end of a GEMM
 _MORE = 1.01  # by so much nearer to its roof is what binds
 _SAME = 0.01  # roofs and ceilings closer than this are one line on paper
-_REACH = 1.5  # so many times the intensity of its dots the line of a mix goes on
 _FEW, _SOME = 3, 8  # up to so many kernels every step is named; up to so many the first and the last
-_POINT = ("level", "intensity", "performance", "unit", "seconds", "label", "fma_share", "mix_roof")
-_LIMITS = ("binding_fraction", "compute_roof", "bandwidth_roof", "binds")
+_POINT = (
+    *("level", "intensity", "performance", "unit", "seconds", "label", "fma_share", "mix_roof"),
+    *("binding_fraction", "compute_roof", "bandwidth_roof", "binds"),
+)
 
 
 # The data of a picture
 
 
-class Series(NamedTuple):
-    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s.
+class Series(SimpleNamespace):
+    """The dots of one launch (or aggregate) and precision, with columns of its points as attributes: ``dots`` are (level id,
+    FLOP/B) each, all at its ``performance`` (FLOP/s); ``step`` is its place in a sweep, -1 outside of sweeps.
 
-    ``step`` is its place in a sweep, -1 outside of sweeps; ``fma_share`` and ``mix_roof`` (FLOP/s) are NaN where unknown.
-    ``nearest`` is the level whose roof is the lowest above it, "" where no roof is known; ``binds`` the level or roof that
-    limits it, ``binding`` and ``compute`` the shares of that and of its compute roof; ``side``: another precision
-    dominates.  ``group`` of precisions: those whose axes it stands on.
+    ``kernel``: as `kernel_labels` has it; ``nearest``: the level whose roof is the lowest above it, "" where no roof is known;
+    ``compute``: its share of its compute roof; ``side``: another precision dominates; ``group`` of precisions: those whose
+    axes it stands on.
     """
-
-    kernel: str
-    precision: str
-    performance: float
-    seconds: float
-    dots: Sequence[tuple[str, float]]
-    device: str = ""
-    unit: str = "flop"
-    step: int = -1
-    step_label: str = ""
-    fma_share: float = math.nan
-    mix_roof: float = math.nan
-    nearest: str = ""
-    binds: str = ""
-    binding: float = math.nan
-    compute: float = math.nan
-    side: bool = False
-    group: str = ""
 
     def at(self, level: str) -> draw.Place | None:
         return next(((x, self.performance) for name, x in self.dots if name == level), None)
@@ -99,7 +84,7 @@ class RooflineChart(NamedTuple):
     """
 
     panels: Sequence[Panel]
-    kernels: Sequence[Drawn]
+    kernels: Sequence[Kernel]
     total: int
     panels_left_out: int
     fills: Mapping[str, str]
@@ -113,48 +98,26 @@ class RooflineChart(NamedTuple):
         return [origin for origin in ("measured", "theoretical") if origin in given]
 
 
-def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> RooflineChart:
-    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels, in ``most`` panels.
+def chart(frames: Frames, limit: int = MAX_KERNELS) -> RooflineChart:
+    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels, in MAX_PANELS.
 
     Panels whose kernels take next to no time are left out where there are others.
     """
     found, every, asked = kernels.kernels_of(frames), list(_series_of(frames)), getattr(frames, "asked", ())
     series = [one for one in every if asked or not one.side]
     aside = {one.precision for one in every} - {one.precision for one in series}
-    longest, times, saved = defaultdict[str, float](float), defaultdict[tuple[str, str], float](float), dict[str, float]()
-    for (*_, device), row in found.items():
-        times[device, row.kernel] += row.seconds  # unknown where row is
-        longest[device] += row.seconds if math.isfinite(row.seconds) else 0.0
-        if math.isfinite(row.seconds):
-            part = row.recoverable if math.isfinite(row.recoverable) else row.seconds
-            saved[row.kernel] = saved.get(row.kernel, 0.0) + part
-
-    def matters(device: str, kernel: str) -> bool:
-        return not times.get((device, kernel), 0.0) < MATTERS * longest[device]
-
-    drawn, total = kernels.largest(frames, "kernels", kernels.kernel_labels(frames), {one.kernel for one in series}, limit)
-    names = {kernel.label for kernel in drawn}
-    groups: dict[tuple[str, str], list[Series]] = {}
-    for one in series:
-        if one.kernel in names:
-            groups.setdefault((one.device, one.group), []).append(one)
+    longest = kernels.seconds_by_gpu(found.values())
+    drawn, total = kernels.largest(found.values(), {one.kernel for one in series}, limit)
+    matter = {kernel.kernel: kernel.matters for kernel in drawn}
+    groups = grouped(((one.device, one.group), one) for one in series if one.kernel in matter)
     order = sorted(
         groups, key=lambda key: (-longest.get(key[0], 0.0), key[0], key[1] != "core", *style.precision_order(key[1]))
     )
-    notable = [key for key in order if any(matters(key[0], one.kernel) for one in groups[key])] or order
+    notable = [key for key in order if any(matter[one.kernel] for one in groups[key])] or order
     roofs, several = style.roof_rows(frames), len({device for device, _ in groups}) > 1
-    panels = [_panel_of(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:most]]
+    panels = [_panel_of(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:MAX_PANELS]]
     shown = {one.kernel for panel in panels for one in panel.series}
-    marked = {one.kernel for one in found.values() if one.tensor_unknown}
-    kept = [
-        kernel._replace(
-            mark=kernels.MARK if kernel.label in marked else "",
-            recoverable=saved.get(kernel.label, math.nan),
-            matters=any(matters(device, kernel.label) for device in longest),
-        )
-        for kernel in drawn
-        if kernel.label in shown
-    ]
+    kept = [kernel for kernel in drawn if kernel.kernel in shown]
     left_out = max(len(order) - len(panels or [()]), 0)
     if not panels:  # the roofs of the first GPU
         unit = style.default_unit(frames)
@@ -163,37 +126,30 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> R
         ]
         panels = [Panel("", unit, (), known)]
     # The symbols of the widest precision of a group are filled wholly, those of the next not at all, others by halves.
-    fills, present = dict[str, str](), defaultdict[str, set[str]](set)
-    for (_, group), members in groups.items():
-        present[group] |= {one.precision for one in members}
+    fills, present = dict[str, str](), grouped((one.group, one.precision) for members in groups.values() for one in members)
     for precisions in present.values():
-        for index, precision in enumerate(sorted(precisions, key=style.precision_order)):
+        for index, precision in enumerate(sorted(set(precisions), key=style.precision_order)):
             fills.setdefault(precision, _FILLS[index % len(_FILLS)])
     return RooflineChart(panels, kept, total, left_out, fills, sum(longest.values()), sorted(aside, key=style.precision_order))
 
 
 def _series_of(frames: Frames) -> Iterator[Series]:
-    """All series that can stand on a log-log chart; of several that say the same of a launch the one that binds."""
+    """All series that can stand on a log-log chart."""
     labels = kernels.kernel_labels(frames)
-    for (report, _, kernel, step, device), kinds in kernels.points_of(frames, (*_POINT, *_LIMITS)).items():
-        members = []
-        for precision, points in kinds.items():
+    for (report, _, kernel, *_), works in kernels.works_of(frames, _POINT).items():
+        kept = []
+        for points in works:
             drawable = [row for row in points if 0 < row["intensity"] < math.inf and 0 < row["performance"] < math.inf]
-            if not drawable:
-                continue
-            at, first = {row["level"]: row["intensity"] for row in drawable}, drawable[0]
-            limits = ((row["intensity"] * row["bandwidth_roof"], row["level"]) for row in drawable)
-            roof = first["compute_roof"]
-            series = Series(
-                labels[report, kernel], precision, first["performance"], first["seconds"],
-                [(level, at[level]) for level in style.level_order(at)], device, first["unit"], step, clean(first["label"]),
-                first["fma_share"], first["mix_roof"], min((pair for pair in limits if pair[0] > 0), default=(0.0, ""))[1],
-                first["binds"], first["binding_fraction"], first["performance"] / roof if roof > 0 else math.nan,
-            )  # fmt: skip
-            members.append(series)
-        kept = [one for one in members if not any(_said_by(one, other) for other in members)]
+            if drawable:
+                at, one = {row["level"]: row["intensity"] for row in drawable}, Series(**drawable[0])
+                one.kernel, one.label = labels[report, kernel], clean(one.label)
+                one.dots = [(level, at[level]) for level in style.level_order(at)]
+                limits = ((row["intensity"] * row["bandwidth_roof"], row["level"]) for row in drawable)
+                one.nearest = min((pair for pair in limits if pair[0] > 0), default=(0.0, ""))[1]
+                one.compute = one.performance / one.compute_roof if one.compute_roof > 0 else math.nan
+                kept.append(one)
         single = [one for one in kept if one.precision != MIXED]
-        nearest = max((one.binding for one in single if not math.isnan(one.binding)), default=math.nan)
+        nearest = max((one.binding_fraction for one in single if not math.isnan(one.binding_fraction)), default=math.nan)
         most = defaultdict[str, float](float)
         for one in single:
             if one.compute > 0 and one.unit != "inst":  # kinds of instruction are looked for
@@ -201,20 +157,10 @@ def _series_of(frames: Frames) -> Iterator[Series]:
         main = max((one for one in single if one.unit == "flop"), key=lambda one: one.performance, default=None)
         for one in kept:
             # The sum over pipes is as near to its roof as the nearest of them, but where pipes share what limits them.
-            if one.precision != MIXED or not single or not one.binding <= _MORE * nearest:
-                of = main.precision if one.precision == MIXED and main else one.precision
-                yield one._replace(side=one.compute < _SIDE * most[one.unit], group=_group_of(of, one.unit))
-
-
-def _said_by(one: Series, other: Series) -> bool:
-    """Whether another series has the same work under a name that is as near to its roof, or shorter and as near."""
-    a, b = one.precision, other.precision
-    related = one is not other and (a.startswith(f"{b}.") or b.startswith(f"{a}."))
-    if not related or one.dots != other.dots or not math.isclose(one.performance, other.performance, rel_tol=1e-3):
-        return False
-    if one.binding > _MORE * other.binding or other.binding > _MORE * one.binding:
-        return one.binding < other.binding
-    return len(b) < len(a)
+            if one.precision != MIXED or not single or not one.binding_fraction <= _MORE * nearest:
+                one.side = one.compute < _SIDE * most[one.unit]
+                one.group = _group_of(main.precision if one.precision == MIXED and main else one.precision, one.unit)
+                yield one
 
 
 def _group_of(precision: str, unit: str) -> str:
@@ -340,17 +286,14 @@ def _roof_marks(panel: Panel, both: bool) -> Iterator[draw.Mark]:
 
 
 def _sweeps(panel: Panel) -> list[list[Series]]:
-    found: dict[tuple[str, str], list[Series]] = {}
-    for one in panel.series:
-        if one.step >= 0:
-            found.setdefault((one.kernel, one.precision), []).append(one)
+    found = grouped(((one.kernel, one.precision), one) for one in panel.series if one.step >= 0)
     return [sorted(steps, key=lambda one: one.step) for steps in found.values() if len(steps) > 1]
 
 
 def _step_keys(panels: Sequence[Panel]) -> list[str]:
     """``nw1  264 us`` for each step of a sweep of one kernel, which tells the times where dots have no room for them."""
     found = [steps for panel in panels for steps in _sweeps(panel)]
-    times = {one.step: f"{shorten(one.step_label, _STEP)}  {_time(one)}".rstrip() for steps in found for one in steps}
+    times = {one.step: f"{shorten(one.label, _STEP)}  {_time(one)}".rstrip() for steps in found for one in steps}
     return [text for _, text in sorted(times.items())] if len({steps[0].kernel for steps in found}) == 1 else []
 
 
@@ -369,90 +312,59 @@ def sweep_marks(panel: Panel, panels: Sequence[Panel]) -> Iterator[draw.Mark]:
                 yield draw.Line(role="trajectory", hue=level_style(level), places=places)
         levels.sort(key=lambda level: level != steps[-1].nearest)  # that which limits the last step first
         for one in reversed(steps) if len(groups) <= _SOME else ():  # the last step always
-            last, name = one in (steps[0], steps[-1]), shorten(one.step_label, _STEP)
+            last, name = one in (steps[0], steps[-1]), shorten(one.label, _STEP)
             if last or len(groups) <= _FEW:
                 text = ", ".join(filter(None, (name, _time(one))))
                 places = tuple(at for level in levels if (at := one.at(level)))
                 yield draw.Text(role="step", labels=(text,), places=places, key=key, brief=name if last else "")
 
 
-def mixes(panel: Panel) -> list[draw.Line]:
+def mixes(panel: Panel) -> list[draw.Roof]:
     """The FMA-mix ceilings that limit kernels of a panel, from high to low; none if they are more than MAX_MIXES.
 
     None for a kernel that its memory limits to less, nor for a ceiling that a compute roof draws already (all fused, none
-    fused).  A line goes over the outermost dots of its kernels, not left of where the steepest bandwidth reaches it.
+    fused).
     """
     drawn, bandwidth = [value for roof in panel.of_kind("compute") for value in roof.values], panel.of_kind("bandwidth")
     steepest = max((roof.value for roof in bandwidth), default=math.inf)
     highest = {roof.level: roof.best.high for roof in bandwidth}
-    lines: dict[float, list[Series]] = {}
+    found: dict[float, float] = {}  # with the share of fused multiply-adds
     for one in sorted((one for one in panel.series if one.mix_roof > 0), key=lambda one: -one.mix_roof):
-        at = next((value for value in lines if math.isclose(value, one.mix_roof, rel_tol=_SAME)), one.mix_roof)
         limits = not any(one.mix_roof > x * highest.get(level, math.inf) for level, x in one.dots)
-        if limits and _SAME <= one.fma_share <= 1 - _SAME and not any(math.isclose(at, roof, rel_tol=_SAME) for roof in drawn):
-            lines.setdefault(at, []).append(one)
-    found = []
-    for at, members in lines.items() if len(lines) <= MAX_MIXES else ():
-        xs, value = [member.dots[-1][1] for member in members], format_value(at, f"{panel.unit}/s", 3)
-        left = max(min(xs) / _REACH, at / steepest)
-        labels = (f"FMA mix {50 * (1 + members[0].fma_share):.3g} % {value}", f"mix {value}")
-        places = (left, at), (max(*xs, left) * _REACH, at)
-        found.append(draw.Line(role="mix", labels=labels, places=places, beside=(at,)))
-    return found
+        known = any(math.isclose(value, one.mix_roof, rel_tol=_SAME) for value in (*drawn, *found))
+        if limits and _SAME <= one.fma_share <= 1 - _SAME and not known:
+            found[one.mix_roof] = one.fma_share
+    roofs = []
+    for value, share in found.items() if len(found) <= MAX_MIXES else ():
+        name = f"FMA mix {50 * (1 + share):.3g} %"
+        labels = (f"{name} {format_value(value, f'{panel.unit}/s', 3)}", name)
+        roofs.append(draw.Roof(role="mix", labels=labels, kind="compute", value=value, meets=steepest))
+    return roofs
 
 
 # The picture
 
 
-def charts(frames: Frames, *, top: int = MAX_KERNELS, size: str = "equal") -> Callable[[int], draw.Chart | None]:
-    """The ``top`` largest kernels, and so many times less of them: first of the bars, then of the panels, then of the kernels.
+def picture(frames: Frames, *, top: int = MAX_KERNELS, size: str = "equal") -> draw.Chart:
+    """Panels of the ``top`` largest kernels under their roofs, and bars of kernels without dots.
 
     ``size`` is "time" where the areas of dots are to be shares of the time; raises ValueError for an unknown one.
     """
     if size not in SIZES:
         raise ValueError(f"size {size!r} is not one of {', '.join(SIZES)}")
-    whole, absent = chart(frames, top), kernels.without_dots(frames)
-    dotted = any(panel.series for panel in whole.panels)
-    bars = kernels.per_kernel(absent) if kernels.tells(frames, absent) else []
-    if bars and not dotted:
-        whole = whole._replace(panels=())
-
-    def stage(less: int) -> draw.Chart | None:
-        listed = min(len(bars), top, _BESIDE if dotted else top)
-        panels, most = len(whole.panels), len(whole.kernels)
-        for _ in range(less):
-            if listed > (0 if panels else 1):
-                listed = listed * 3 // 4
-            elif panels > 1:
-                panels -= 1
-            elif most > 1:
-                most //= 2
-            else:
-                return None
-        fewer = panels < len(whole.panels) or most < len(whole.kernels)
-        return roofline_chart(frames, chart(frames, most, panels) if fewer else whole, bars, listed, size == "time")
-
-    return stage
-
-
-figure = figure_of(charts)
-render_png, render_svg, render_pdf = pictures(figure)
-
-
-def roofline_chart(
-    frames: Frames, data: RooflineChart, bars: Sequence[kernels.Kernel] = (), listed: int = 0, by_time: bool = False
-) -> draw.Chart:
-    """What is drawn of a Roofline: panels of dots under roofs, and the first ``bars`` of kernels without dots."""
-    saving = sorted(data.kernels, key=lambda kernel: -kernel.recoverable if kernel.recoverable > 0 else 0.0)
-    panels = [_panel(panel, data, saving, by_time) for panel in data.panels]
+    data, absent, by_time = chart(frames, top), kernels.without_dots(frames), size == "time"
     dotted = any(panel.series for panel in data.panels)
+    bars = kernels.per_kernel(absent) if kernels.tells(frames, absent) else []
+    data = data._replace(panels=()) if bars and not dotted else data
+    saving = sorted(data.kernels, key=lambda kernel: -at_stake(kernel.seconds, kernel.recoverable))
+    panels = [_panel(panel, data, saving, by_time) for panel in data.panels]
     blocks: list[Sequence[draw.Block]] = [panels[start : start + 2] for start in range(0, len(panels), 2)]
     notes = footnotes(frames, data)
-    if listed:
-        blocks.append([_listing(bars[:listed], "Kernels without dots" if dotted else "Kernels by time")])
-        notes += [kernels.LONGEST] if any(row.longest for row in bars[:listed]) else []
-    if listed < len(bars):
-        notes.append(f"Bars of the {listed} longest of {len(bars)} kernels without dots.")
+    if shown := bars[: min(top, _BESIDE) if dotted else top]:
+        blocks.append([_listing(shown, "Kernels without dots" if dotted else "Kernels by time")])
+        notes += [kernels.LONGEST] if any(row.longest for row in shown) else []
+    if len(shown) < len(bars):
+        notes.append(f"Bars of the {len(shown)} longest of {len(bars)} kernels without dots.")
     title = captions.name_of(frames) if data.panels else "Utilisation"
     if title == "Roofline" and len(data.panels) == 1 and data.panels[0].title:
         title = f"{title}, {data.panels[0].title}"
@@ -470,17 +382,17 @@ def roofline_chart(
     )
 
 
+figure = figure_of(picture)
+render_png, render_svg, render_pdf = pictures(figure)
+
+
 def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     """Sentences below a chart, the weightiest first.
 
     Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
     """
-    notes = [kernels.tensor_caveat(frames, kernels.MARK), captions.above_note(frames), captions.clock_note(frames)]
-    if len(data.kernels) < data.total:
-        part = captions.of_the_time(kernel.share for kernel in data.kernels).removeprefix(", ")
-        drawn = f"The {len(data.kernels)} largest of {plural(data.total, 'kernel')} by time are drawn"
-        notes.append(f"{drawn}{f' ({part})' if part else ''}.")
+    notes = [*captions.main_notes(frames, kernels.MARK), captions.drawn_note(data.kernels, data.total)]
     notes += captions.why_absent(frames, kernels.without_dots(frames))
     if data.panels_left_out:
         notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")
@@ -491,12 +403,12 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     return [note for note in (*notes, captions.roof_note(frames), *captions.notes_of(frames, doubts=True)) if note]
 
 
-def legend_names(drawn: Sequence[Drawn]) -> dict[str, str]:
+def legend_names(drawn: Sequence[Kernel]) -> dict[str, str]:
     """What the legend says of each kernel: its name and share of the time, with its number where shapes are too few."""
     numbered = len(drawn) > len(MARKERS)
     return {
-        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(f'{kernel.label} {kernel.mark}'.rstrip(), _LONGEST)}"
-        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
+        kernel.kernel: f"{f'{number} ' if numbered else ''}{shorten(kernel.marked, _LONGEST)}"
+        f"{f'  {percent(kernel.time_share)}' if kernel.time_share > 0 else ''}"
         for number, kernel in enumerate(drawn, 1)
     }
 
@@ -512,10 +424,7 @@ def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
     levels = style.level_order(dots | {roof.level for panel in data.panels for roof in panel.roofs if roof.level})
     found = [draw.Key(labels.get(level) or level_style(level).label, "dot", level_style(level)) for level in levels]
     several = {one for panel in data.panels if len(panel.precisions) > 1 for one in panel.precisions}
-    fills: dict[str, list[str]] = {}  # of all panels
-    for precision, fill in data.fills.items():
-        if precision in several:
-            fills.setdefault(fill, []).append(precision_label(precision))
+    fills = grouped((fill, precision_label(precision)) for precision, fill in data.fills.items() if precision in several)
     found += [draw.Key(" or ".join(names), "dot", fill=fill) for fill, names in fills.items()]
     for origin in data.origins:
         line = "theory" if len(data.origins) > 1 and origin == "theoretical" else "roof"
@@ -526,7 +435,7 @@ def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
     return [*found, *(draw.Key(text, instead=STEPS) for text in _step_keys(data.panels))]
 
 
-def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Drawn], by_time: bool) -> draw.Panel:
+def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Kernel], by_time: bool) -> draw.Panel:
     """Roofs, ridge points, sweeps, dots in the shape of their kernel, and the names of kernels.
 
     Those are named that could save most, in the panel of most of their work by share of a roof.
@@ -537,30 +446,30 @@ def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Drawn], by_time: 
         seconds, share = (value if value > 0 else 0.0 for value in (one.seconds, one.compute))
         return one.side, -one.step, -seconds, -share, -one.performance
 
-    def best(kernel: Drawn, among: Panel) -> tuple[float, ...]:
-        return min((by_verdict(one) for one in among.series if one.kernel == kernel.label), default=(math.inf,))
+    def best(kernel: Kernel, among: Panel) -> tuple[float, ...]:
+        return min((by_verdict(one) for one in among.series if one.kernel == kernel.kernel), default=(math.inf,))
 
     series = sorted(panel.series, key=by_verdict)
     marks = [*_roof_marks(panel, len(data.origins) > 1), *mixes(panel), *sweep_marks(panel, data.panels)]
-    marks += _dots(panel, series, data, by_time)
+    marks += _dots(series, data, by_time)
     for kernel in saving[:_DIRECT]:
         if min(data.panels, key=lambda each: best(kernel, each)) is panel:
-            mine = [one for one in series if one.kernel == kernel.label]
-            more = f"{f' {kernel.mark}' if kernel.mark else ''}{f' {percent(kernel.share)}' if kernel.share > 0 else ''}"
-            labels = tuple(f"{shorten(kernel.label, length)}{more}" for length in (_NAME, _BRIEF))
+            mine = [one for one in series if one.kernel == kernel.kernel]
+            weight = kernel.time_share if kernel.time_share > 0 else 0.0
+            more = f"{kernel.marked.removeprefix(kernel.kernel)}{f' {percent(weight)}' if weight else ''}"
+            labels = tuple(f"{shorten(kernel.kernel, length)}{more}" for length in (_NAME, _BRIEF))
             main = [one for one in mine if one.precision == mine[0].precision]
             places = tuple((x, one.performance) for one in main for _, x in reversed(one.dots))
-            weight = kernel.share if kernel.share > 0 else 0.0
-            marks.append(draw.Text(role="name", labels=labels, places=places, key=kernel.label, weight=weight))
+            marks.append(draw.Text(role="name", labels=labels, places=places, key=kernel.kernel, weight=weight))
     return draw.Panel(panel.title if len(data.panels) > 1 else "", *axes_of(panel.unit), marks, "roofline")
 
 
-def _dots(panel: Panel, series: Sequence[Series], data: RooflineChart, by_time: bool) -> Iterator[draw.Mark]:
+def _dots(series: Sequence[Series], data: RooflineChart, by_time: bool) -> Iterator[draw.Mark]:
     """Dots in the colour of their level and the fill of their precision; those of a series joined, but in a sweep.
 
     Axes reach to those that carry a verdict, of kernels that matter.
     """
-    matter = {kernel.label for kernel in data.kernels if kernel.matters}
+    matter = {kernel.kernel for kernel in data.kernels if kernel.matters}
     seen = [one for one in series if not one.side and (not matter or one.kernel in matter)] or series
     kept = set(map(id, seen))
     for one in series:
@@ -571,11 +480,10 @@ def _dots(panel: Panel, series: Sequence[Series], data: RooflineChart, by_time: 
                 role="dot", hue=level_style(level), x=intensity, y=one.performance, name=one.kernel,
                 fill=data.fills[one.precision], size=_size(share) if by_time else 0.0,
                 extent=near if id(one) in kept else draw.ASIDE,
-                of=precision_label(one.precision) if len(panel.precisions) > 1 else "",
             )  # fmt: skip
         if len(one.dots) > 1 and one.step < 0:
             xs = [x for _, x in one.dots]
-            yield draw.Line(role="joined", places=((min(xs), one.performance), (max(xs), one.performance)))
+            yield draw.Line(role="joined", name=one.kernel, places=((min(xs), one.performance), (max(xs), one.performance)))
 
 
 def _listing(shown: Sequence[kernels.Kernel], title: str) -> draw.Listing:

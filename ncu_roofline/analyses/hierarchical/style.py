@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.chips import Level, load_instructions, load_spec
 from ncu_roofline.chips.spec import PLAIN, SPARE
-from ncu_roofline.chips.tables import EXECUTED, Kind
+from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, rows, view_of
 
 WIDE = 0.01  # clocks jitter by less; roofs that differ by more are drawn and written as a range
@@ -81,26 +83,19 @@ def bounds() -> dict[str, Style]:
     return {**{name: Style(f"{name}-bound", *color) for name, color in colors.items()}, "": Style("roof unknown", *PLAIN)}
 
 
-@cache
-def _kind(precision: str) -> Kind | None:
-    """The kind of instruction that is in the place of a precision."""
-    kinds = load_instructions().kinds if precision.startswith(EXECUTED) else ()
-    return next((kind for kind in kinds if kind.id == precision), None)
-
-
 def apart(precision: str) -> bool:
     """What is counted in transactions of another size than the rest needs axes of its own."""
-    kind = _kind(precision)
-    return bool(kind and kind.bytes != load_instructions().transaction)
+    counted = load_instructions()
+    return any(kind.id == precision and kind.bytes != counted.transaction for kind in counted.kinds)
 
 
 def precision_label(precision: str) -> str:
-    """Readable form of a precision id: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
-    if kind := _kind(precision):
-        return kind.label
-    if precision == "mixed":
-        return "All pipes"
+    """Readable form of an id of a precision or kind of instruction: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
     family, *rest = precision.split(".")
+    if family == EXECUTED:
+        return next((kind.label for kind in load_instructions().kinds if kind.id == precision), precision)
+    if precision == MIXED:
+        return "All pipes"
     if family != "tensor":
         return " ".join([family.upper(), *rest])
     types = [re.sub(r"(?<=\d)(?=[a-z])", "/", one).upper() for one in rest[:1]]
@@ -110,7 +105,7 @@ def precision_label(precision: str) -> str:
 def precision_order(precision: str) -> tuple[int, str]:
     """Sort key: core precisions from wide to narrow, integers after them, then tensor types, "mixed" last."""
     core = [one.id for one in load_spec().precisions if one.kind == "core"]
-    return (core.index(precision) if precision in core else len(core) + (precision == "mixed"), precision)
+    return (core.index(precision) if precision in core else len(core) + (precision == MIXED), precision)
 
 
 def label_of(name: str) -> str:
@@ -118,37 +113,32 @@ def label_of(name: str) -> str:
 
 
 class Band(NamedTuple):
-    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE.
+    """A roof over its launches, in its unit: the lowest and the highest, which are one but where they differ by more than WIDE.
 
-    ``typical`` has what stands for the launches of each report.
+    ``line`` is where it is drawn: the median inside the band, for nothing may have run at its edges.
     """
 
     low: float
     high: float
-    typical: tuple[float, ...] = ()
+    line: float
 
     @classmethod
-    def of(cls, value: float, low: float, high: float) -> Band:
-        """The band of a roof whose typical ``value`` stands for launches from ``low`` to ``high`` (NaN: not given)."""
-        found = cls(low if low > 0 else value, high if 0 < high < math.inf else value, (value,))
-        return found if found.wide else cls(value, value)
+    def of(cls, spans: Sequence[Sequence[float]]) -> Band:
+        """Of typical values, each with the lowest and the highest of its launches (NaN: not given)."""
+        from statistics import median
+
+        ends = []
+        for value, low, high in spans:
+            low, high = low if low > 0 else value, high if 0 < high < math.inf else value
+            ends.append((low, high) if high > (1 + WIDE) * low else (value, value))
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        if not high > (1 + WIDE) * low:  # small differences between reports are no band
+            return cls(high, high, high)
+        return cls(low, high, min(max(median(value for value, *_ in spans), low), high))
 
     @property
     def wide(self) -> bool:
-        return self.high > (1 + WIDE) * self.low
-
-    @property
-    def line(self) -> float:
-        """Where its line goes: the median inside the band, for nothing may have run at its edges."""
-        from statistics import median
-
-        return min(max(median(self.typical), self.low), self.high) if self.wide and self.typical else self.high
-
-    def joined(self, other: Band) -> Band:
-        """One band over both; small differences between reports are no band, the higher value stands for both."""
-        typical = tuple(value for band in (other, self) for value in band.typical or (band.high,))
-        both = Band(min(self.low, other.low), max(self.high, other.high), typical)
-        return both if both.wide else Band(both.high, both.high)
+        return self.high > self.low
 
     def text(self, unit: str, digits: int = 3) -> str:
         """The value with its unit, or the range: ``1.91 to 2.10 TFLOP/s``."""
@@ -190,25 +180,22 @@ RoofRow = tuple[Any, ...]  # id, kind, level, precision, label, unit, origin, va
 def roof_rows(frames: Frames) -> dict[str, list[RoofRow]]:
     """What the frame of roofs says of each GPU: of thousands of platforms each is one."""
     columns = ("roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
-    found: dict[str, list[RoofRow]] = {}
-    for device, *row in rows(frames, "roofs", "device", *columns):
-        found.setdefault(device, []).append(tuple(row))
-    return found
+    return grouped((device, tuple(row)) for device, *row in rows(frames, "roofs", "device", *columns))
 
 
 def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
-    found: dict[tuple[str, str], ChartRoof] = {}
-    for roof, kind, level, precision, label, unit, origin, *values in given:
-        if origin != UNUSED:
-            known, band = found[kind, roof].bands if (kind, roof) in found else {}, Band.of(*values)
-            bands = {**known, origin: band.joined(known[origin]) if origin in known else band}
-            found[kind, roof] = ChartRoof(roof, kind, level, precision, clean(label), unit, bands)
-    return list(found.values())
+    found = []
+    for (roof, kind), members in grouped((row[:2], row) for row in given if row[6] != UNUSED).items():
+        _, _, level, precision, label, unit, *_ = members[-1]
+        spans = grouped((row[6], row[7:]) for row in members)
+        bands = {origin: Band.of(of_origin) for origin, of_origin in spans.items()}
+        found.append(ChartRoof(roof, kind, level, precision, clean(label), unit, bands))
+    return found
 
 
 def covers(roof_precision: str, precisions: set[str]) -> bool:
     """Whether a compute roof limits one of ``precisions``; the sum over all pipes is limited by every one."""
-    return "mixed" in precisions or any(
+    return MIXED in precisions or any(
         p == roof_precision or p.startswith(f"{roof_precision}.") or roof_precision.startswith(f"{p}.") for p in precisions
     )
 
@@ -227,7 +214,7 @@ def roofs_of(given: Iterable[RoofRow], precisions: set[str], unit: str) -> list[
         return owner in precisions or (plain and (not owner or (kind == "wall" and not apart(owner))))
 
     found = joined_roofs(filter(goes, given))
-    return tops(found, ()) if "mixed" in precisions else found
+    return tops(found, ()) if MIXED in precisions else found
 
 
 def tops(roofs: Sequence[ChartRoof], bind: Iterable[str]) -> list[ChartRoof]:

@@ -9,10 +9,11 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.verdict import COMPLETE, TOO_SHORT, as_percent, as_times
+from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import KERNELS, POINTS
 from ncu_roofline.model.selection import at_stake, order
 from ncu_roofline.model.work import MIXED, OPCODES
@@ -52,7 +53,7 @@ def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document
         blocks = (Section(unknown, hanging=False), table, absences, verdicts, roofs_table(frames))
         return Document(title, captions.subtitle(frames), sentences, blocks)
 
-    about = [note(frames) for note in (kernels.tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
+    about = [*captions.main_notes(frames), captions.roof_note(frames)]
     about.append(captions.source_note(frames) if notes else captions.source_note(frames, [OPCODES]))
     of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.notes_of(frames, doubts=True)
     all_notes = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
@@ -66,10 +67,9 @@ def kernels_table(frames: Frames) -> Table:
     """
     works, found = works_of(frames), kernels.kernels_of(frames)
     dots = [one for key, one in found.items() if key in works]
-    groups: dict[object, list[kernels.Kernel]] = {}  # steps of a sweep stay together, in their order
-    for one in (*dots, *kernels.by_time(one for key, one in found.items() if key not in works)):
-        groups.setdefault(one.kernel if one.step >= 0 else id(one), []).append(one)
-    members, stakes = list(groups.values()), []
+    every = (*dots, *kernels.by_time(one for key, one in found.items() if key not in works))
+    # Steps of a sweep stay together, in their order.
+    members, stakes = list(grouped((one.kernel if one.step >= 0 else id(one), one) for one in every).values()), []
     for steps in members:
         timed = [one for one in steps if one.seconds > 0]
         saved = sum(at_stake(one.seconds, one.recoverable) for one in timed)
@@ -140,25 +140,22 @@ def works_of(frames: Frames) -> dict[kernels.Key, list[dict[str, Any]]]:
     """The work of each kernel that has dots: a row per precision, the sum over pipes first, with the intensity at each level.
 
     ``fraction`` is of the lowest roof over all levels; of a precision that is one of several, which share memory, of its own
-    compute roof.  A precision and the part of it that is all of it are one row.
+    compute roof.
     """
     labels = rows(frames, "roofs", "roof", "level", "label")
     bound = {roof: style.level_style(roof).label if roof == level else clean(label) for roof, level, label in labels}
-    points = kernels.points_of(frames, _POINT)
-    levels = {f"intensity_{row['level']}": math.nan for kinds in points.values() for of in kinds.values() for row in of}
-    parents = {one.id: one.part_of for one in load_spec().precisions if not one.disjoint}
+    works = kernels.works_of(frames, _POINT)
+    levels = {f"intensity_{row['level']}": math.nan for of in works.values() for points in of for row in points}
     found: dict[kernels.Key, list[dict[str, Any]]] = {}
-    for key, kinds in points.items():
-        speeds = {name: of[0]["performance"] for name, of in kinds.items()}
-        whole = {parents[name] for name in kinds if parents.get(name) in kinds
-                 and speeds[name] >= (1 - COMPLETE) * speeds[parents[name]]}  # fmt: skip
+    for key, of in works.items():
         found[key] = []
-        for name in sorted(kinds.keys() - whole, key=lambda name: (name != MIXED, style.precision_order(name))):
-            row, part = kinds[name][0], name != MIXED and MIXED in kinds
+        for points in of:
+            row = points[0]
+            part = row["precision"] != MIXED == of[0][0]["precision"]
             share = row["performance"] / (row["compute_roof"] or math.nan) if part else row["binding_fraction"]
             mix = row["performance"] / row["mix_roof"] if row["mix_roof"] else math.nan
             more = {"fraction": share, "mix_fraction": mix, "binds": bound.get(row["binds"], clean(row["binds"])), "part": part}
-            found[key].append(row | levels | more | {f"intensity_{at['level']}": at["intensity"] for at in kinds[name]})
+            found[key].append(row | levels | more | {f"intensity_{at['level']}": at["intensity"] for at in points})
     return found
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import BandSpec, load_phases
 from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED, as_percent
@@ -172,10 +173,9 @@ def phase_roofline(
             longest[kernel] = max(longest.get(kernel, row), row, key=lambda one: (sampled[one], seconds[one], -one))
         m = m.take(np.array(sorted(longest.values()), dtype=np.int64))
     ordinary = roofline(m, ceilings, clock=clock, select=select)
-    counted: dict[tuple[str, int], list[Row]] = {}  # points of each launch, those of single precisions
-    for point in records(ordinary.point_columns):
-        if point["precision"] != MIXED:
-            counted.setdefault((point["report"], point["launch"]), []).append(point)
+    # Points of each launch, those of single precisions.
+    single = (point for point in records(ordinary.point_columns) if point["precision"] != MIXED)
+    counted = grouped(((point["report"], point["launch"]), point) for point in single)
     points, bands, about = list[Row](), list[Row](), list[Row]()
     for row in range(len(m)):
         where = {name: ordinary.kernel_columns[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")}
@@ -422,11 +422,8 @@ def _about(m: Measurements, row: int, phases: _Phases, grid: int, whole: bool) -
 
 
 def absent_notes(frames: PhaseRoofline) -> list[str]:
-    absent: dict[str, list[str]] = {}
-    for status, notes in rows(frames, "sampled", "status", "notes"):
-        if status != "ok":
-            absent.setdefault(status, []).append(clean(notes))
-    told = []
+    given = rows(frames, "sampled", "status", "notes")
+    absent, told = grouped((status, clean(notes)) for status, notes in given if status != "ok"), []
     for status, notes in absent.items():
         noted = listed(filter(None, notes), 2)
         why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")

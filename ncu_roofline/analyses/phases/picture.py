@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ncu_roofline.analyses.hierarchical.captions import subtitle
@@ -19,8 +19,8 @@ MOST_LAUNCHES = 3
 _SCALE = "viridis"  # runs from dark to light, so that the order is seen with any colour vision
 
 
-def phase_chart(frames: PhaseRoofline, top: int = MOST_LAUNCHES, less: int = 0) -> Chart | None:
-    """The bands of the ``top`` longest launches, ``less`` of them fewer, and their first paths; None where none would be left.
+def phase_chart(frames: PhaseRoofline, *, top: int = MOST_LAUNCHES) -> Chart:
+    """The bands of the ``top`` longest launches, 0 for all, and their first paths.
 
     A colour per slice, from the first to the last.
     """
@@ -28,13 +28,10 @@ def phase_chart(frames: PhaseRoofline, top: int = MOST_LAUNCHES, less: int = 0) 
     from matplotlib.colors import to_hex
 
     found = launches(frames)
-    count = min(top or len(found), len(found)) - less
-    if less and count < 1:
-        return None
-    shown, blocks = found[: max(count, 0)], list[Sequence[Block]]()
+    shown, blocks = found[: top or None], list[Sequence[Block]]()
     notes = notes_of(frames, shown) if shown else []
-    if 0 < count < len(found):
-        notes.append(f"The {count} longest of {len(found)} launches with samples are drawn.")
+    if len(shown) < len(found):
+        notes.append(f"The {len(shown)} longest of {len(found)} launches with samples are drawn.")
     for launch in shown:
         slices = len(launch.edges) - 1
         colours = [to_hex(colormaps[_SCALE](0.95 * index / max(slices - 1, 1))) for index in range(slices)]
@@ -67,9 +64,5 @@ def _panel(path: Path, hues: Sequence[Color]) -> Panel:
     return Panel("", across, up, marks, "roofline")
 
 
-def charts(frames: PhaseRoofline, *, top: int = MOST_LAUNCHES) -> Callable[[int], Chart | None]:
-    return lambda less: phase_chart(frames, top, less)
-
-
-figure = figure_of(charts)
+figure = figure_of(phase_chart)
 render_png, render_svg, render_pdf = pictures(figure)

@@ -14,6 +14,7 @@ from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note,
 from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes, phase_roofline
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, listed, one_line, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.tables import load_phases
@@ -146,10 +147,7 @@ def launches(frames: PhaseRoofline) -> list[Launch]:
 
 def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
     """What a reader must know of the launches shown, and of those that are not."""
-    kernels: dict[str, list[str]] = {}
-    for launch in shown:
-        for note in launch.notes:
-            kernels.setdefault(note, []).append(launch.kernel)
+    kernels = grouped((note, launch.kernel) for launch in shown for note in launch.notes)
     caveats = [_CAVEAT if any(launch.paths for launch in shown) else _CAVEAT_OF_BANDS] if shown else []
     told = [f"{f'{listed(names, 3)}: ' if len(shown) > 1 else ''}{note}" for note, names in kernels.items()]
     return [*caveats, *told, *absent_notes(frames)]
@@ -185,7 +183,7 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    from ncu_roofline.rendering.page import explanations_of, self_contained
+    from ncu_roofline.rendering.page import self_contained
 
     found = launches(frames)
     return self_contained(
@@ -194,13 +192,13 @@ def render_html(
         {"launches": list(map(_payload, found))},
         title=one_line(title) or "Roofline over time",
         theme=theme,
-        subtitle=one_line(subtitle(frames)),
+        subtitle=subtitle(frames),
         found=bool(found),
         explanation=explanation(frames),
         absent=[one_line(note) for note in absent_notes(frames)] if found else [],
-        notes=[one_line(note) for note in (roof_note(frames), source_note(frames)) if note],
-        reports=[one_line(name) for name in report_names(frames).values()],
-        explanations=explanations_of(explanations),
+        notes=[roof_note(frames), source_note(frames)],
+        reports=report_names(frames).values(),
+        explanations=explanations,
     )
 
 

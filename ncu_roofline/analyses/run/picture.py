@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ncu_roofline.analyses.hierarchical.picture import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
@@ -23,7 +23,6 @@ COULD_GO = Color("#E69F00", "#F0B840")
 UNKNOWN = {"roof unknown": PLAIN, "need unknown": Color("#A3ABB4", "#77818C"), "no operator": Color("#C9CED4", "#525C66")}
 _NAMED, _LONG, _BRIEF = 8, 30, 18  # operators named at their dots, and characters of such a name
 _SMALLEST, _WHOLE = 3.2, 16.0  # points across the dot of no and of all the time, by area
-_FEWEST = 3  # operators in a list
 _LEAST = 0.0005  # share of the time that is told
 _MATTERS = 0.02  # share of the time from which on axes reach to a dot, and a roof is drawn for one
 
@@ -33,23 +32,11 @@ def size_of(share: float) -> float:
     return max(_SMALLEST, _WHOLE * math.sqrt(share) if share > 0 else 0.0)
 
 
-def chart(frames: Run, top: int = TOP, less: int = 0) -> Chart | None:
-    """The ``top`` operators of each GPU by time; ``less``: so many times fewer of them, then no bars of how busy the GPUs were,
-    fewer GPUs, and no operators beside rooflines; None where nothing would be left."""
-    made, listed, busy = runs_of(frames), top or TOP, True
+def chart(frames: Run, *, top: int = TOP) -> Chart:
+    """The ``top`` operators of each GPU by time under the roofs and as bars, and how busy the GPUs were."""
+    made, listed = runs_of(frames), top or TOP
     shown = made[:MOST_GPUS]
     dotted = any(_drawable(row) for _, operators, _ in shown for row in operators)
-    for _ in range(less):
-        if listed > _FEWEST:
-            listed = max(listed * 2 // 3, _FEWEST)
-        elif busy:
-            busy = False
-        elif len(shown) > 1:
-            shown = shown[:-1]
-        elif dotted and listed:
-            listed = 0
-        else:
-            return None
     roofs, names, lone, blocks = records(frames.roof_columns), dict[str, str](), list[Block](), list[Sequence[Block]]()
     for number, (run, operators, _) in enumerate(shown):
         longest = sorted(operators, key=lambda row: -row["seconds"])
@@ -58,7 +45,7 @@ def chart(frames: Run, top: int = TOP, less: int = 0) -> Chart | None:
         where = place_of(run, frames) if len(made) > 1 else ""
         mine = [roof for roof in roofs if (roof["run"], roof["gpu"]) == (run["run"], run["gpu"])]
         panel = [_roofline(operators, mine, keys, where)] if any(map(_drawable, operators)) else []
-        times = [_times(longest, listed, keys, "" if panel else where)] if listed and operators else []
+        times = [_times(longest, listed, keys, "" if panel else where)] if operators else []
         blocks += [[*panel, *times]] if panel else []
         lone += [] if panel else times
     timed = [(place_of(run, frames), run) for run, *_ in shown if run["wall"] > 0]
@@ -78,9 +65,9 @@ def chart(frames: Run, top: int = TOP, less: int = 0) -> Chart | None:
         f"GPU {_title(made[0][0])}" if len(timed) == len(made) == 1 else f"Operators of {'runs' if traces > 1 else 'a run'}",
         [_answer(*made[0])] if len(made) == 1 else [f"{'; '.join(told)}."] if told else [],
         " \N{MIDDLE DOT} ".join(filter(None, facts)),
-        [*([[_busy(timed)]] if busy and timed else []), *blocks, *(lone[at : at + 2] for at in range(0, len(lone), 2))],
+        [*([[_busy(timed)]] if timed else []), *blocks, *(lone[at : at + 2] for at in range(0, len(lone), 2))],
         [
-            *([Key("idle: its host launched too late", "bar", _hue("overhead"))] if busy and late else []),
+            *([Key("idle: its host launched too late", "bar", _hue("overhead"))] if late else []),
             *_keys(rows),
         ],
         names,
@@ -131,7 +118,7 @@ def _busy(runs: Iterable[tuple[str, Row]]) -> Listing:
         parts = [f"{kind} {format_value(seconds, 'second', 3)}" for kind, seconds in told.items() if seconds > 0]
         wall = f"of {format_value(run['wall'], 'second', 3)}"
         rows.append(marks.Row(f"{name} busy", [Scale(bars, True, text=percent(share))], ", ".join(parts), wall))
-    return Listing("", (), rows, parts=(0.4, 0.14), least=44.0)
+    return Listing("", (), rows)
 
 
 def _roofline(operators: Sequence[Row], roofs: Sequence[Row], keys: dict[int, str], title: str) -> Panel:
@@ -180,19 +167,19 @@ def _times(operators: Sequence[Row], listed: int, keys: dict[int, str], title: s
         gone = sum(one["recoverable"] for one in group if one["recoverable"] >= 0)
         reasons = {one["why"] for one in group}
         end = f"{percent(gone)} could be saved" if gone >= _LEAST else clean(reasons.pop()) if len(reasons) == 1 else ""
-        name, below = name_of(row), clean(row["shapes"])
+        name, more = name_of(row), clean(row["shapes"])
         if len(group) > 1:
-            name, below = f"and {len(group)} more", ""
+            name, more = f"and {len(group)} more", ""
         rows.append(
             marks.Row(
                 name,
                 [Scale(bars, True, text=percent(share))],
-                below,
+                more,
                 end,
                 shape=keys.get(id(row), "") if len(group) == 1 else "",
             )
         )
-    return Listing(title or "Where the kernels' time goes", ("share of the kernels' time", ""), rows, least=math.inf)
+    return Listing(title or "Where the kernels' time goes", ("share of the kernels' time", ""), rows)
 
 
 def _parts(rows: Iterable[Row]) -> dict[str, float]:
@@ -214,9 +201,5 @@ def _keys(rows: Sequence[Row]) -> Iterator[Key]:
         yield from (Key(f"{percent(share)} of the time", "dot", size=size_of(share)) for share in (0.5, 0.05))
 
 
-def charts(frames: Run, *, top: int = TOP) -> Callable[[int], Chart | None]:
-    return lambda less: chart(frames, top, less)
-
-
-figure = figure_of(charts)
+figure = figure_of(chart)
 render_png, render_svg, render_pdf = pictures(figure)

@@ -43,7 +43,7 @@ def figure(frames: SourceRoofline, *, title: str | None = None, theme: str = "li
 
     Raises ValueError for an unknown theme.
     """
-    return chart_figure(lambda less: None if less else source_chart(frames), title=title, theme=theme, dpi=dpi)
+    return chart_figure(source_chart(frames), title=title, theme=theme, dpi=dpi)
 
 
 render_png, render_svg, render_pdf = pictures(figure)
@@ -173,9 +173,8 @@ def _hottest(launch: Launch) -> tuple[Listing, str]:
         elif len(files) > 1 or row["line"] <= 0:
             where = place_text(row["file"], row["line"], launch.frames.called)
         percent = f"{100 * row[share]:.0f} %" if row[share] >= 0.0095 else "< 1 %"
-        bars.append(marks.Row(where, [Scale([(row[share] / longest, None)], text=percent)], end=text))
-    parts = (0.25, 0.52) if any(bar.end for bar in bars) else (0.5, 0.0)
-    listing = Listing(files.pop() if len(files) == 1 else "", (), bars, parts=parts, least=0.0)
+        bars.append(marks.Row(where, [Scale([(row[share] / longest, None)], text=percent)], text))
+    listing = Listing(files.pop() if len(files) == 1 else "", (), bars)
     of = (
         "samples that found warps"
         if sampled

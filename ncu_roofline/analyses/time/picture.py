@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest
-from ncu_roofline.analyses.hierarchical.picture import MATTERS, MAX_KERNELS, legend_names
+from ncu_roofline.analyses.hierarchical.kernels import MATTERS, answers_of, kernel_labels, kernels_of, largest
+from ncu_roofline.analyses.hierarchical.picture import MAX_KERNELS, legend_names
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import text as words
 from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, plural
-from ncu_roofline.base.units import UNITS, factor, format_value, percent
-from ncu_roofline.rendering.chart import Axis, Chart, Contours, Corner, Key, Line, Mark, Panel, Point, Region, Roof, Text
+from ncu_roofline.base.units import UNITS, factor, format_value
+from ncu_roofline.rendering.chart import Axis, Chart, Contours, Key, Line, Mark, Panel, Point, Region, Roof, Text
 from ncu_roofline.rendering.frames import records, rows, table
 from ncu_roofline.rendering.picture import figure_of, pictures
 
@@ -53,8 +54,8 @@ class _Drawn(NamedTuple):
         return [row for row in self.balanced if not sum(part for name, part in spent if name == row["precision"]) < least]
 
 
-def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
-    """The time view; ``less``: so many 4D charts of each GPU fewer, then GPUs; None where nothing would be left."""
+def chart(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Chart:
+    """The planes of the ``top`` largest kernels on each GPU, and a 4D chart for each precision of most time."""
     labels, found = kernel_labels(frames), dict[str, list[Row]]()
     for row in records(table(frames, "points")):
         if drawable(row["traffic"], row["work"]):
@@ -64,10 +65,10 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
             places = {"complexity": (row["traffic"], row["work"]), "time": times, "at_roofs": at_roofs}
             row |= {"kernel": labels[row["report"], row["kernel"]], "label": clean(row["label"]), **places}
             found.setdefault(row["device"], []).append(row)
-    kernels, total = largest(frames, "points", labels, {row["kernel"] for each in found.values() for row in each}, top)
+    kernels, total = largest(kernels_of(frames).values(), {row["kernel"] for each in found.values() for row in each}, top)
     roofs = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     level = roofs.get(frames.level) or level_style(frames.level).label
-    kept, devices = {kernel.label for kernel in kernels}, list[_Drawn]()
+    kept, devices = {kernel.kernel for kernel in kernels}, list[_Drawn]()
     for device, every in found.items():
         symbols, seconds = [row for row in every if row["kernel"] in kept], defaultdict[str, float](float)
         for row in symbols:
@@ -78,11 +79,7 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
         unit = "op" if {row["unit"] for row in symbols} == {"op"} else "flop"
         devices += [_Drawn(clean(device), symbols, machines, unit, level)] if symbols else []
     left_out, several = devices[MOST_DEVICES:], len(devices) > 1
-    most = (_MOST // 2 if several else _MOST) - less
-    devices = devices[:MOST_DEVICES][: min(most, 0) or None]
-    if most < 0 and not devices:
-        return None
-    most = max(most, 0)
+    most, devices = _MOST // 2 if several else _MOST, devices[:MOST_DEVICES]
     panels: list[list[Panel]] = []
     for one in devices:
         panels.append([_complexity(one, f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"), _time(one)])
@@ -90,13 +87,9 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
     answers = answers_of(frames)
     shown = {machine["precision"] for one in devices for machine in one.charted[:most]}
     lacking = {row["precision"]: None for one in devices for row in one.balanced if row["precision"] not in shown}
-    notes = words.about(frames)
-    if len(kernels) < total:
-        share = percent(sum(kernel.share for kernel in kernels if math.isfinite(kernel.share)))
-        notes.append(f"The {len(kernels)} largest of {plural(total, 'kernel')} by time are drawn ({share} of the time).")
-    notes += words.absent_notes(frames)
+    notes = [*words.about(frames), captions.drawn_note(kernels, total), *words.absent_notes(frames)]
     notes += [f"{plural(len(left_out), 'further GPU')} left out: render its reports apart."] if left_out else []
-    notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
+    notes += [captions.roof_note(frames), *captions.notes_of(frames)]
     notes += [f"4D charts left out: {', '.join(map(precision_label, lacking))}; choose with --precision."] if lacking else []
     drawn = [row for one in devices for row in one.symbols]
     return Chart(
@@ -189,10 +182,7 @@ def _symbols(symbols: Sequence[Row], place: str, role: str) -> Iterator[Mark]:
 
 
 def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in symbols:
-        if row["step"] >= 0:
-            found.setdefault(row["kernel"], []).append(row)
+    found = grouped((row["kernel"], row) for row in symbols if row["step"] >= 0)
     return [sorted(steps, key=lambda row: int(row["step"])) for steps in found.values()]
 
 
@@ -203,13 +193,9 @@ def _sweeps(symbols: Sequence[Row], place: str, role: str = "sweep") -> list[Mar
 
 def _corners() -> list[Mark]:
     """Region names: compute-bound in the upper left, memory-bound in the lower right corner."""
-    sides = (("compute", "upper left"), ("memory", "lower right"))
-    return [Corner(role="corner", labels=(bounds()[side].label,), hue=bounds()[side], where=where) for side, where in sides]
+    sides = (("compute", (0.0, math.inf)), ("memory", (math.inf, 0.0)))
+    return [Text(role="corner", labels=(bounds()[side].label,), hue=bounds()[side], places=(at,)) for side, at in sides]
 
 
-def charts(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Callable[[int], Chart | None]:
-    return lambda less: chart(frames, top, less)
-
-
-time_figure = figure_of(charts)
+time_figure = figure_of(chart)
 render_png, render_svg, render_pdf = pictures(time_figure)

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest, tensor_caveat
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, why
+from ncu_roofline.base.groups import grouped
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.document import Document, Note, Table
@@ -20,6 +21,7 @@ HOW_TO_LATENCY = (
     "Launch latency unknown, so no launch overhead is shown: give --ceilings from `ncu-roofline bench run` on this GPU, "
     "or --launch-latency TIME."
 )
+_NOTES = 8  # on kernels and rows each
 _SCRIPTS = ("page_labels.js", "page_plot.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
 
 
@@ -49,16 +51,13 @@ def about(frames: TimeRoofline) -> list[str]:
     shares = [share for answer, share in answers if answer == "yes"]
     total = percent(sum(share for share in shares if math.isfinite(share)))
     overhead = f"{len(shares)} of {plural(len(answers), 'symbol')} bound by launch overhead, {total} of the time."
-    notes = [note(frames) for note in (tensor_caveat, captions.above_note, captions.clock_note)]
-    return [text for text in (*notes, latency, overhead if shares else "") if text]
+    return [*captions.main_notes(frames), *filter(None, (latency, overhead if shares else ""))]
 
 
 def absent_notes(frames: TimeRoofline) -> Iterator[str]:
     """What has no place on logarithmic axes: how many, why, time and bytes."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for status, share, traffic in rows(frames, "absent", "status", "time_share", "traffic"):
-        found.setdefault(status, []).append((share, traffic))
-    for status, members in found.items():
+    absent = rows(frames, "absent", "status", "time_share", "traffic")
+    for status, members in grouped((status, numbers) for status, *numbers in absent).items():
         time = captions.of_the_time(share for share, _ in members).removeprefix(", ") or "unknown time"
         moved = [traffic for _, traffic in members if math.isfinite(traffic)]
         bytes_text = f" and {format_value(sum(moved), 'byte', 3)} of traffic" if moved else ""
@@ -77,9 +76,8 @@ def _tables(frames: TimeRoofline) -> tuple[Table, Table, Table]:
     words, labels = {"level": level_style(frames.level).label}, kernel_labels(frames)
     symbols = [row for row in records(table(frames, "points")) if drawable(row["traffic"], row["work"])]
     symbols = [{**row, "kernel": labels[row["report"], row["kernel"]]} for row in symbols]
-    kernels, _ = largest(frames, "points", labels, {row["kernel"] for row in symbols}, len(symbols))
-    place = {kernel.label: number for number, kernel in enumerate(kernels)}
-    symbols.sort(key=lambda row: (place[row["kernel"]], row["device"], row["step"], -row["seconds"]))
+    seconds = {kernel: sum(times) for kernel, times in grouped((row["kernel"], row["seconds"]) for row in symbols).items()}
+    symbols.sort(key=lambda row: (-seconds[row["kernel"]], row["kernel"], row["device"], row["step"], -row["seconds"]))
     units = defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))
     machines = [{**row, "unit": units[row["precision"]]} for row in records(table(frames, "machines"))]
     machines = [row for row in machines if row["level"] == frames.level]
@@ -103,9 +101,7 @@ def document(frames: TimeRoofline, *, title: str = "", notes: bool = True) -> Do
         return Document(title, captions.subtitle(frames), sentences, [first, *others])
 
     whole = [*about(frames), captions.roof_note(frames), captions.source_note(frames) if notes else ""]
-    of_kernels = (
-        [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.notes_of(frames, doubts=True)
-    )
+    of_kernels = captions.notes_of(frames, _NOTES) if notes else captions.notes_of(frames, doubts=True)
     told = [*(Note(text) for text in whole if text), *(Note(text, "kernel") for text in of_kernels)]
     return each_gpu(frames, title or "Time-based roofline", of_gpu, told)
 
@@ -117,11 +113,11 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    from ncu_roofline.rendering.page import explanations_of, packed, plain_columns, self_contained, shown_table
+    from ncu_roofline.rendering.page import packed, plain_columns, self_contained, shown_table
 
     level, called = level_style(frames.level).label, captions.report_names(frames)
     notes = [*about(frames), *absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
-    notes += [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
+    notes += captions.notes_of(frames, _NOTES)
     texts: dict[str, int] = {}
     points, machines = (
         packed(plain_columns(frames, name, columns.TABLES[name], called), columns.TABLES[name], texts)
@@ -146,7 +142,7 @@ def render_html(
         payload,
         title=one_line(title) or "Time-based roofline",
         theme=theme,
-        subtitle=one_line(captions.subtitle(frames)),
+        subtitle=captions.subtitle(frames),
         level=level,
         answers=answers_of(frames),
         has_points=bool(column(frames, "points", "kernel")),
@@ -154,7 +150,7 @@ def render_html(
         explanation=explanation(frames),
         machines=of_machines,
         absent=absent,
-        notes=[one_line(note) for note in notes if note],
-        reports=list(map(one_line, called.values())),
-        explanations=explanations_of(explanations),
+        notes=notes,
+        reports=called.values(),
+        explanations=explanations,
     )
