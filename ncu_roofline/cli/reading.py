@@ -201,6 +201,9 @@ def for_each_report(args: Namespace, work: Work[tuple[T, Sequence[str]]], *, pas
     results: list[T] = []
     warnings: list[str] = []
     failed = False
+    if args.dask and _TAKEN:
+        reason = "standard input is on this machine, not where its workers are"
+        raise UsageError("Cannot use --dask", args.dask, reason, "Write it to a file that they see and name that.")
     found = outcomes_on(args.dask, work, paths) if args.dask else outcomes_here(work, paths)
     with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
