@@ -57,7 +57,7 @@ _PROVING: dict[str, str] = {}
 def _digest(patterns: tuple[str, ...]) -> str:
     """Of the files, and of the compilers here."""
     found = hashlib.sha256()
-    for path in sorted({path for one in patterns for path in ROOT.glob(one) if path.suffix not in ("", ".pyc")}):
+    for path in sorted({path for one in patterns for path in ROOT.glob(one) if path.is_file() and path.suffix != ".pyc"}):
         found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     for variable, usual in (("NVCC", "nvcc"), ("CXX", "g++")):
         if compiler := shutil.which(os.environ.get(variable, usual)):
