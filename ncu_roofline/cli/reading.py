@@ -162,6 +162,8 @@ def no_launch(args: Namespace) -> RooflineError:
     """The error where the filters of a command line leave nothing."""
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in args.launch)
     given = {"kernel": args.kernel, "launch": launch, "nvtx": args.nvtx}
+    if not any(given.values()):
+        return RooflineError("Cannot use", " ".join(args.reports), "it has no kernels", "Give a file that has one.")
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
     next_step = "Loosen the filters."
     if args.kernel and not (args.launch or args.nvtx):  # the names of kernels that are most like the pattern

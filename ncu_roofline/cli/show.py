@@ -222,7 +222,8 @@ def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dic
         if not any(analysis.takes(one, "preset") and analysis.takes(one, name) for one in formats):
             view = f"--view {analysis.view}" if analysis.commands else f"a {analysis.view}"
             reason = f"{view} as {' and '.join(formats)} does not take it"
-            raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
+            next_step = "Leave it out" if {"png", "svg", "pdf"} & {*formats} else "Leave it out, or write a .png, .svg or .pdf"
+            raise UsageError("Cannot use", f"--{name}", reason, f"{next_step}.")
     paper_of(args.width, args.height, args.font, args.dpi, args.preset)
     return given
 

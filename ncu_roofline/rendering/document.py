@@ -187,6 +187,8 @@ def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
         return column.missing
     if unit == "ratio":
         return FORMS[column.form](value)
+    if not unit:
+        return f"{value:.{column.digits}g}" if math.isfinite(value) else "n/a"
     if bare and 1000 <= value < 1e6:
         return f"{value:.0f}"
     text = format_value(value, unit, column.digits)
