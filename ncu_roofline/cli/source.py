@@ -83,7 +83,8 @@ def run_source(args: Namespace) -> int:
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     for output_format in targets.values():
         _check_options(args, output_format)
-    whole = _NONE if args.no_disassembly else max(_instructions(one, table, args.by) for one in targets.values())
+    of_code = {one: _NONE if args.no_disassembly else _instructions(one, table, args.by) for one in targets.values()}
+    whole = max(of_code.values())
     named = reading.wanted(args.ceilings)
     names = ReportNames.apart(reading.expand(args.reports))
     read = partial(_read, names=names, args=args, given=named.files, others=named.others, whole=whole)
@@ -102,11 +103,13 @@ def run_source(args: Namespace) -> int:
     named.of(gpus)  # says which were chosen
     frames = SourceRoofline.joined([one for one, _, _ in found])
     frames = frames if args.full_paths else frames.without_folders()
-    frames = replace(frames, notes=(*frames.notes, *dict.fromkeys(text for _, _, undone in found for text in undone)))
-    shows = whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
+    about_code = [*dict.fromkeys(text for _, _, undone in found for text in undone)]
     # Where the nvdisasm that can be installed is not there, and knows one of the chips.
-    if shows and sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm():
-        frames = replace(frames, notes=(*frames.notes, _INSTALL))
+    if sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm():
+        about_code.append(_INSTALL)
+    least = _ALL if all(one.has_lines for one in launches(frames)) else _UNLINED
+    with_code = replace(frames, notes=(*frames.notes, *about_code))
+    found_for = {one: with_code if shown >= least else frames for one, shown in of_code.items()}
     lines = zip(*(frames.line_columns[name].tolist() for name in ("file", "line")), strict=True)
     files = {file for file, line in lines if line > 0}
     absent = sorted(frames.called(file) for file in files - set(frames.texts))
@@ -115,16 +118,14 @@ def run_source(args: Namespace) -> int:
         outputs.warn([f"{where}: {listed(map(clean, absent), 3)}. Name a folder that holds them, or above it."])
     shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
     text = {**shown, "width": args.width or outputs.terminal_width(), "ascii_only": args.ascii}
-    if {*targets.values()} & {*_ROWS_ALONE}:  # which have no room for notes
-        outputs.warn(frames.caveats())
+    # Rows alone have no room for notes.
+    outputs.warn(text for one in _ROWS_ALONE if one in found_for for text in found_for[one].caveats())
     for path, output_format in targets.items():
         if output_format == "text" and not path:
-            outputs.write_text(text_table(frames, color=outputs.coloured(sys.stdout), **text))
+            outputs.write_text(text_table(found_for[output_format], color=outputs.coloured(sys.stdout), **text))
         else:
-            options = text if output_format == "text" else shown
-            outputs.deliver(
-                path, render(frames, output_format, table=table, **outputs.looks(args), **options), args.force, output_format
-            )
+            options = {"table": table, **outputs.looks(args), **(text if output_format == "text" else shown)}
+            outputs.deliver(path, render(found_for[output_format], output_format, **options), args.force, output_format)
     return 1 if failed else 0
 
 

@@ -526,7 +526,7 @@ def _draw_line(axes: Axes, view: View, line: marks.Line, pen: Pen) -> None:
     off = pen.scale * (ROLES["dot"].size / 2 + _HEADS / 2)
     for (ax, ay), (bx, by) in pairwise(map(view.at, line.places if role.arrow else ())):
         length = math.hypot(bx - ax, by - ay)
-        if length >= (4 * off if role.arrow == "end" else _ARROW_FROM):
+        if length >= (2 * off if role.arrow == "end" else _ARROW_FROM):
             part = 1 - off / length if role.arrow == "end" else 0.5
             at = (ax + part * (bx - ax)) / view.width, (ay + part * (by - ay)) / view.height
             head = (3, 0, math.degrees(math.atan2(by - ay, bx - ax)) - 90)
@@ -663,7 +663,7 @@ def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing
         pen.put(sheet, (low + high) / 2, bottom - 5 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
     for index, row in enumerate(block.rows):
         line, more = first - step * index - 0.9 * pen.key, {"ha": "right", "weight": "bold" if row.hue else "normal"}
-        room = width - 14 - pen.put(sheet, left + width, line, row.end, pen.key, row.hue or "text", 0.55 * width, True, **more)
+        room = width - 14 - pen.put(sheet, left + width, line, row.end, pen.key, row.hue or "faint", 0.55 * width, True, **more)
         at = left
         if row.shape:
             _draw_symbol(sheet, left, line, Key("", "dot", instead=row.shape), pen)

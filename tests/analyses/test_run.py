@@ -116,6 +116,9 @@ def test_odd_values_give_an_answer_or_one_sentence(run: Command, tmp_path: Path,
     outcome = run("show", write(tmp_path / "a.json", content))
     assert outcome.code == 0 or (outcome.code == 1 and len(outcome.err.splitlines()) == 1), outcome.err
     assert [word for word in ("bug", "\x1b") if word in outcome.out + outcome.err] == []
+    for one in (still := json.loads(json.dumps(document(MM))))["traceEvents"]:
+        one |= {"ts": 0, "dur": 0}
+    assert "No timeline: 1 kernel takes 0 s" in run("show", write(tmp_path / "still.json", still)).out
 
 
 def test_a_database_that_is_still_written(run: Command, tmp_path: Path) -> None:

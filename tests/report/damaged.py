@@ -98,6 +98,7 @@ DAMAGED: dict[str, Damage] = {
     "zstd of a report and garbage": lambda data: packed(data + b"\xff" * 30),
     "zstd of two reports": lambda data: packed(data + data),
     "zstd twice": lambda data: packed(data) * 2,
+    "zstd behind two skipped frames": lambda data: b"\x5f*M\x18\4\0\0\0note" + b"\x50*M\x18\0\0\0\0" + packed(data),
     "zstd in two frames": lambda data: packed(data[:500]) + packed(data[500:]),
     "zstd and empty frames": lambda data: packed(data) + packed(b"") * 300_000,
     "zstd and garbage": lambda data: packed(data) + b"garbage",

@@ -97,8 +97,9 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
     kernels, copies, launching = (format_value(run[f"{name}_seconds"], "second", 3) for name in ("kernel", "copy", "launch"))
     alone = run["launches"] == run["kernels"]
     work = plural(run["kernels"], "kernel") if alone else f"{run['launches']:,} kernels, copies and fills"
-    if math.isnan(run["wall"]):
-        yield f"No timeline: {work} take {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
+    if not run["wall"] > 0:
+        take = "takes" if run["launches"] == 1 else "take"
+        yield f"No timeline: {work} {take} {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
     else:
         share = run["busy"] / run["wall"]
         text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"

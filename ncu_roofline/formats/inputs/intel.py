@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -253,7 +254,7 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     if (by := "".join(columns[:1])).lower() != "package":
         raise table.damaged(f"it is grouped by {by[:40]!r}, so lines of several levels may count the same")
     names = [*filter(None, columns), *(cells[0] for _, cells in rows)]
-    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise table.damaged(f"{twice[0]!r} stands there twice")
     totals: dict[tuple[str, str], float] = {}
     for line, cells in rows:

@@ -187,8 +187,8 @@ def _too_long(path: AnyPath) -> RooflineError:
 
 
 def is_compressed(head: bytes) -> bool:
-    """Whether a file that begins with ``head`` is a zstd frame."""
-    return head.startswith(ZSTD)
+    """Whether a file that begins with ``head`` is zstd: a frame, or one that its readers skip (RFC 8878)."""
+    return head.startswith(ZSTD) or (head[1:4] == b"*M\x18" and 0x50 <= head[0] <= 0x5F)
 
 
 def _inside(path: AnyPath, file: BinaryIO) -> Iterator[bytes]:
