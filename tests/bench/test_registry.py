@@ -224,7 +224,7 @@ def test_roofs_of_machines_and_what_pictures_say() -> None:
     assert_golden(HERE / "pictures.txt", text)
 
 
-@pytest.mark.parametrize("name", some(MACHINES, ("H100",)))
+@pytest.mark.parametrize("name", some([one for one in MACHINES if "unmeasured" not in one], ("H100",)))
 def test_no_two_texts_overlap_and_all_are_on_the_sheet(name: str) -> None:
     with settings():
         made = figure(MACHINES[name], "light" if name == "H100" else "dark")
