@@ -149,12 +149,7 @@ Ranges = Annotated[tuple[tuple[Capability, Capability], ...], Stated(str, ranges
 """Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 10.x, 12.0-"``."""
 Releases = Annotated[tuple[Release, Release], Stated(str, _releases)]
 """Releases of Nsight Compute, both included: ``"2021.3-2022.4"``, ``"2024.1-"`` or ``"2023.2"``."""
-Weights = Annotated[
-    WeightedSum,
-    Stated(
-        dict[str, float], lambda stated: WeightedSum((name, weight) for one, weight in stated.items() for name in expand(one))
-    ),
-]
+Weights = Annotated[WeightedSum, Stated(dict[str, float], _weights)]
 """A weighted sum, from ``{ counter pattern = weight }``; braces in a pattern are expanded."""
 Expanded = Annotated[tuple[str, ...], Stated(str, lambda pattern: tuple(expand(pattern)))]
 """Names, from one pattern with braces."""

@@ -11,9 +11,6 @@ from ncu_roofline.base.records import Stated
 from ncu_roofline.chips.fields import ALL, Capability, Ranges, table
 from ncu_roofline.chips.formulas import covers
 
-NUMBERS, WIDTH = 512, 128
-"""Numbers of opcodes, the low nine bits of an instruction, and all of its bits."""
-
 # How much of a report's code is read, so that whatever it holds a launch takes about 10 s and 1 GB.  What is known to be large:
 # kernels of 50,000 to 200,000 instructions, in modules of hundreds of functions and 100 MB, inlined up to 40 deep; shared
 # reports have up to 8,688 instructions, 155 functions, 626 symbols, 2 MB, 98 kB of lines, 9 levels.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.base.errors import RooflineError, Terminated, unexpected
 from ncu_roofline.base.texts import did_you_mean
-from ncu_roofline.cli.outputs import PLACES, kept, say, standard_output, tell
+from ncu_roofline.cli.outputs import PLACES, at_end, say, standard_output, tell
 from ncu_roofline.version import __version__
 
 # A command NAME is declared by add_NAME(parser) in a file of its name here, or that of HOMES, and is done by run_NAME(args).
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals() as interrupts, kept:
+        with ended_by_signals() as interrupts, at_end:
             try:
                 args = parse(words)
                 return int(args.run(args))

@@ -22,7 +22,7 @@ PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
 PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
 """What it calls the value of an option that names a file or folder."""
-kept = ExitStack()
+at_end = ExitStack()
 """What is tidied up when a command has ended."""
 _CALLED: dict[str, str] = {}
 

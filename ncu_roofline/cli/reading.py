@@ -18,7 +18,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, matching, natural_order, room, temporary_folder
 from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
-from ncu_roofline.cli.outputs import AUTO, STANDARD_INPUT, call, kept, progress, say, tell, warn
+from ncu_roofline.cli.outputs import AUTO, STANDARD_INPUT, at_end, call, progress, say, tell, warn
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
@@ -94,8 +94,8 @@ def _standard_input() -> str:
         reason, next_step = "it is a terminal", "Send a report there: `cat FILE | ncu-roofline show -`."
     if reason:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
-    path = kept.enter_context(temporary_folder()) / STANDARD_INPUT_NAME
-    kept.callback(_TAKEN.clear)
+    path = at_end.enter_context(temporary_folder()) / STANDARD_INPUT_NAME
+    at_end.callback(_TAKEN.clear)
     _TAKEN.append(str(path))
     # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
     with room(), path.open("wb") as file:
